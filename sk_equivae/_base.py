@@ -1,0 +1,401 @@
+"""`BaseEquiVAE`: parameters, validation and training of both estimators."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from torch import Tensor
+
+from ._batches import OrderedBatches, RowDataset
+from ._inputs import DTYPES, flatten, make_spec
+from ._labels import encode_labels
+from ._module import EquiVAEModule
+from ._prediction import class_logits
+from ._training import INFERENCE_BATCH, class_means, n_latents, train
+
+
+class BaseEquiVAE(TransformerMixin, BaseEstimator):
+    """What the classifier and the transformer share."""
+
+    _parameter_constraints: dict = {
+        "latent_dim": [Interval(Integral, 1, None, closed="left"), tuple, list],
+        "m_max": [Interval(Integral, 1, None, closed="left")],
+        "image_shape": [None, tuple, list],
+        "likelihood": [StrOptions({"auto", "bernoulli", "gaussian"})],
+        "representation": [StrOptions({"invariant", "equivariant", "both"})],
+        "unlabeled": "no_validation",
+        "max_epochs": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "max_batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "lr_decay": [None, StrOptions({"cosine"})],
+        "ema_decay": [Interval(Real, 0, 1, closed="left")],
+        "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "augment": [None, StrOptions({"auto", "affine"}), callable],
+        "complement_pool": [StrOptions({"labeled", "confident"})],
+        "confidence": [Interval(Real, 0, 1, closed="both")],
+        "class_threshold": [Interval(Real, 0, 1, closed="left")],
+        "labeled_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+        "label_weight": [Interval(Real, 0, None, closed="left")],
+        "consistency_weight": [Interval(Real, 0, None, closed="left")],
+        "prototype_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "invariant_body": [None, callable],
+        "equivariant_body": [None, callable],
+        "posterior_body": [None, callable],
+        "decoder": [None, callable],
+        "device": [str],
+        "dtype": [StrOptions({"float32", "float64"})],
+        "callbacks": [None, list],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        latent_dim=16,
+        m_max=7,
+        *,
+        image_shape=None,
+        likelihood="auto",
+        representation="invariant",
+        unlabeled=-1,
+        max_epochs="auto",
+        batch_size=64,
+        max_batch_size=256,
+        lr=1e-3,
+        lr_decay="cosine",
+        ema_decay=0.99,
+        gradient_clip=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        augment="auto",
+        complement_pool="confident",
+        confidence=0.95,
+        class_threshold=0.01,
+        labeled_share="auto",
+        label_weight=1.0,
+        consistency_weight=1.0,
+        prototype_weight="auto",
+        invariant_body=None,
+        equivariant_body=None,
+        posterior_body=None,
+        decoder=None,
+        device="auto",
+        dtype="float32",
+        callbacks=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+    ):
+        self.latent_dim = latent_dim
+        self.m_max = m_max
+        self.image_shape = image_shape
+        self.likelihood = likelihood
+        self.representation = representation
+        self.unlabeled = unlabeled
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.max_batch_size = max_batch_size
+        self.lr = lr
+        self.lr_decay = lr_decay
+        self.ema_decay = ema_decay
+        self.gradient_clip = gradient_clip
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.augment = augment
+        self.complement_pool = complement_pool
+        self.confidence = confidence
+        self.class_threshold = class_threshold
+        self.labeled_share = labeled_share
+        self.label_weight = label_weight
+        self.consistency_weight = consistency_weight
+        self.prototype_weight = prototype_weight
+        self.invariant_body = invariant_body
+        self.equivariant_body = equivariant_body
+        self.posterior_body = posterior_body
+        self.decoder = decoder
+        self.device = device
+        self.dtype = dtype
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # ---------------------------------------------------------------- fit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
+        """Train the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
+            The rows, labelled and unlabelled.
+        y : array-like of shape (n,)
+            Their labels; `unlabeled` (-1) marks rows that have none.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows in the objective and in the prototypes; rows of
+            weight 0 are left out.
+
+        Returns
+        -------
+        self : object
+        """
+        go_on = self.warm_start and hasattr(self, "net_")
+        known = self.classes_ if go_on else None
+        self._fit(*self._validate_fit(X, y, sample_weight, known, reset=not go_on))
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ):
+        """Train for one epoch on these rows, from where training stands.
+
+        The scaling of the features is that of the first call. Prototypes move
+        towards the rows of this call: all the way for a class with many rows here,
+        `n / (n + m_max)` of it for a class with n.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+        classes : array-like of shape (n_classes,)
+            All classes that will ever come; needed at the first call only.
+
+        Returns
+        -------
+        self : object
+        """
+        first = not hasattr(self, "net_")
+        if first and classes is None:
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: expected all labels "
+                "that will ever come, got None."
+            )
+        if not first and classes is not None and list(np.unique(classes)) != list(self.classes_):
+            raise ValueError(
+                f"classes={np.unique(classes).tolist()} differ from those of the first call, "
+                f"{self.classes_.tolist()}. Leave `classes` out, or start with a new estimator."
+            )
+        known = classes if first else self.classes_
+        self._fit(*self._validate_fit(X, y, sample_weight, known, first), incremental=True)
+        return self
+
+    # ---------------------------------------------------------------- validation
+
+    def _validate_fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool
+    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target "
+                "y is None. Expected labels, with -1 for unlabelled rows."
+            )
+        X, array_shape = flatten(X)
+        X = validate_data(self, X, dtype=DTYPES, reset=reset, ensure_min_samples=2)
+        codes, classes = encode_labels(y, self.unlabeled, classes)
+        if len(codes) != len(X):
+            raise ValueError(
+                f"X and y should have one row each for each sample; got {len(X)} rows of X and "
+                f"{len(codes)} of y: inconsistent numbers of samples."
+            )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("sample_weight is zero for every sample; expected some above 0.")
+        counted = np.where(weight > 0, codes, -1)
+        self._check_codes(counted, classes, partial=not reset or len(classes) > codes.max() + 1)
+        spec = make_spec(X, array_shape, self.image_shape, self.likelihood)
+        if reset:
+            self._spec = spec
+        else:
+            self._check_row_shape(array_shape)
+        return X, codes, weight, classes
+
+    def _check_codes(self, codes: NDArray, classes: NDArray, partial: bool) -> None:
+        labeled = codes[codes >= 0]
+        if len(labeled) == 0 and not partial:
+            raise ValueError(
+                f"y has no labelled row: all {len(codes)} are marked unlabelled "
+                f"({self.unlabeled!r}). Expected at least two classes with labels."
+            )
+        n_rows = np.bincount(labeled, minlength=len(classes))
+        if (n_rows > 0).sum() < 2 and not partial:
+            hint = ""
+            if self.unlabeled is not None and (codes < 0).any():
+                hint = (
+                    f" Rows with the label {self.unlabeled!r} were taken as unlabelled: if "
+                    f"{self.unlabeled!r} is a class, set unlabeled=None."
+                )
+            raise ValueError(
+                f"Expected labelled rows of at least 2 classes; got 1 class: "
+                f"{classes[n_rows > 0].tolist()}.{hint}"
+            )
+        if (n_rows == 1).any():
+            warnings.warn(
+                f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
+                "has to stand in for itself: what is particular to it cannot be told from what "
+                "the class has in common. Label at least two rows a class.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _check_row_shape(self, array_shape: tuple[int, ...] | None) -> None:
+        given = (self.n_features_in_,) if array_shape is None else array_shape
+        flat = (self.n_features_in_,)
+        if given not in (self._spec.row_shape, flat):
+            raise ValueError(
+                f"Expected rows of shape {self._spec.row_shape}, as in fit; got {given}."
+            )
+
+    def _validate_rows(self, X: Any) -> NDArray:
+        """X at prediction: flat rows, of the shape seen in fit."""
+        check_is_fitted(self)
+        X, array_shape = flatten(X)
+        X = validate_data(self, X, dtype=DTYPES, reset=False)
+        self._check_row_shape(array_shape)
+        return X
+
+    # ---------------------------------------------------------------- training
+
+    def _fit(
+        self,
+        X: NDArray,
+        codes: NDArray,
+        weight: NDArray,
+        classes: NDArray,
+        incremental: bool = False,
+    ) -> None:
+        """Train a net, and become it only when that went well."""
+        old = getattr(self, "net_", None) if incremental or self.warm_start else None
+        data = RowDataset(X, self._spec.input_shape, codes, weight, np.flatnonzero(weight > 0))
+        labeled = codes[data.rows][codes[data.rows] >= 0]
+        count = np.bincount(labeled, minlength=len(classes)).astype(np.float64)
+        if old is not None and incremental:
+            count += self.class_count_
+        prior = (count if count.any() else np.ones_like(count)) / max(count.sum(), 1)
+        net = train(self, data, prior, old, incremental)
+        gathered = class_means(net, data, self.complement_pool, self.confidence)
+        if old is not None and incremental:
+            self._class_embeddings = gathered.moved_from(self._class_embeddings, self.m_max)
+        else:
+            self._class_embeddings = gathered.means
+
+        history = [{k: v for k, v in row.items() if k != "batches"} for row in net.history]
+        net.initialize_history()
+        self.history_ = [*(self.history_ if old is not None else []), *history]
+        for epoch, row in enumerate(self.history_, start=1):
+            row["epoch"] = epoch
+        self.n_iter_ = len(self.history_)
+        self.classes_, self.class_count_, self.class_prior_ = classes, count, prior
+        self.net_ = net
+        self.prototypes_ = self._head(self._class_embeddings)
+        self.transduction_ = self._transduce(X, codes)
+
+    def _head(self, embeddings: Tensor) -> NDArray:
+        """r_y of class means (Eq. 2)."""
+        module = self._module
+        with torch.inference_mode():
+            r = module.invariant.head(embeddings.to(module.scale.device, module.scale.dtype))
+        return r.cpu().numpy()
+
+    def _transduce(self, X: NDArray, codes: NDArray) -> NDArray:
+        """The label of each training row: its own, or the predicted one."""
+        codes = codes.copy()
+        missing = np.flatnonzero(codes < 0)
+        if len(missing):
+            data = RowDataset(X, self._spec.input_shape, rows=missing)
+            codes[missing] = self._map(self._class_logits, data).argmax(axis=1)
+        return self.classes_[codes]
+
+    # ---------------------------------------------------------------- inference
+
+    @property
+    def _module(self) -> EquiVAEModule:
+        return self.net_.module_.predictor.eval()
+
+    def _tensor(self, values: ArrayLike) -> Tensor:
+        scale = self._module.scale
+        return torch.as_tensor(np.asarray(values), dtype=scale.dtype, device=scale.device)
+
+    def _map(self, function: Callable[[Tensor], Tensor], data: RowDataset) -> NDArray:
+        """`function` of the normalised rows, a batch at a time."""
+        module = self._module
+        parts = []
+        with torch.inference_mode():
+            for x, _, _ in OrderedBatches(data, INFERENCE_BATCH):
+                x = module.normalize(x.to(module.scale.device, non_blocking=True))
+                parts.append(function(x).cpu().numpy())
+        return np.concatenate(parts)
+
+    def _class_logits(self, x: Tensor) -> Tensor:
+        """Unnormalised log-probabilities of the classes of normalised rows, in float64."""
+        with np.errstate(divide="ignore"):
+            log_prior = np.log(self.class_prior_)
+        rule = getattr(self, "predict_with", "prototype")
+        r, log_prior = self._tensor(self.prototypes_), self._tensor(log_prior)
+        return class_logits(self._module, x, r, log_prior, rule)
+
+    def _rows(self, X: Any) -> RowDataset:
+        return RowDataset(self._validate_rows(X), self._spec.input_shape)
+
+    def _encode(self, x: Tensor) -> Tensor:
+        """v of normalised rows: the mean of q(v | r_y, x) at the predicted class y."""
+        r = self._tensor(self.prototypes_)[self._class_logits(x).argmax(dim=1)]
+        return self._module.encode(x, r).mean
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """The representation of each row.
+
+        Parameters
+        ----------
+        X : array-like of the shape seen in `fit`
+
+        Returns
+        -------
+        Z : ndarray of shape (n, n_components)
+            f_inv(x) for `representation="invariant"`; for "equivariant" v, the mean of
+            q(v | r_y, x) at the predicted class; for "both" the two side by side.
+        """
+        data = self._rows(X)
+        if self.representation == "invariant":
+            return self._map(self._module.f_inv, data)
+        if self.representation == "equivariant":
+            return self._map(self._encode, data)
+        return self._map(lambda x: torch.cat([self._module.f_inv(x), self._encode(x)], dim=1), data)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
+        """Names of the columns of `transform`: r0, r1, ... and v0, v1, ...
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self)
+        n_r, n_v = n_latents(self.latent_dim)
+        r, v = [f"r{i}" for i in range(n_r)], [f"v{i}" for i in range(n_v)]
+        names = {"invariant": r, "equivariant": v, "both": r + v}[self.representation]
+        return np.asarray(names, dtype=object)

@@ -1,0 +1,195 @@
+"""What X holds: rows of images or of features, their units and their likelihood."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_array, gen_batches
+
+from ._distributions import LIKELIHOODS
+
+# Rows looked at together when X is measured: X may be larger than memory.
+CHUNK = 4096
+DTYPES = (np.float64, np.float32, np.uint8)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """A row of X, as the user gives it and as the networks see it.
+
+    Attributes
+    ----------
+    row_shape : tuple
+        The shape of a row of the user's X.
+    input_shape : tuple
+        `(channels, height, width)` or `(n_features,)`.
+    dtype : numpy dtype
+        Of the user's X; what is generated comes back in it.
+    likelihood : {"bernoulli", "gaussian"}
+    """
+
+    row_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    dtype: np.dtype
+    likelihood: str
+
+    @property
+    def is_image(self) -> bool:
+        return len(self.input_shape) == 3
+
+
+def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """2-D X as it is, or images as rows, with the shape of an image.
+
+    Raises
+    ------
+    ValueError
+        If X has more than four dimensions, or holds no numbers.
+    """
+    ndim = getattr(X, "ndim", None)
+    if ndim is None and isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+        ndim = X.ndim
+    if ndim is None or ndim <= 2:
+        return X, None
+    if ndim > 4:
+        raise ValueError(
+            f"Expected X of shape (n, n_features), (n, h, w) or (n, h, w, c); got {ndim} "
+            f"dimensions: {tuple(X.shape)}."
+        )
+    X = check_array(X, dtype=DTYPES, allow_nd=True)
+    return X.reshape(len(X), -1), X.shape[1:]
+
+
+def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """(h, w) or (h, w, c) to (c, h, w)."""
+    height, width, channels = (*row_shape, 1)[:3]
+    if min(height, width) < 8:
+        raise ValueError(
+            f"Expected images of at least 8x8 pixels; got {height}x{width}. Treat them as "
+            "tabular rows (2-D X, image_shape=None), or enlarge them."
+        )
+    if channels > min(height, width):
+        raise ValueError(
+            f"Expected images of shape (h, w) or (h, w, c), channels last; got {row_shape}, "
+            f"which would have {channels} channels. Move the channels to the end with "
+            "`X.transpose(0, 2, 3, 1)`."
+        )
+    return channels, height, width
+
+
+def make_spec(
+    X: NDArray, array_shape: tuple[int, ...] | None, image_shape: Any, likelihood: str
+) -> InputSpec:
+    """Look at X and settle what its rows are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    array_shape : tuple or None
+        The shape of a row if the user's X was of more than two dimensions.
+    image_shape, likelihood : see `EquiVAEClassifier`
+    """
+    if image_shape is not None:
+        image_shape = tuple(int(size) for size in image_shape)
+        if int(np.prod(image_shape)) != X.shape[1]:
+            raise ValueError(
+                f"image_shape={image_shape} has {int(np.prod(image_shape))} values, but rows of "
+                f"X have {X.shape[1]} features. Expected (h, w) or (h, w, c) with "
+                "h * w * c = n_features."
+            )
+    shape = image_shape or array_shape
+    input_shape = (X.shape[1],) if shape is None else image_input_shape(shape)
+    return InputSpec(
+        row_shape=array_shape or (X.shape[1],),
+        input_shape=input_shape,
+        dtype=X.dtype,
+        likelihood=choose_likelihood(X, input_shape, likelihood),
+    )
+
+
+def choose_likelihood(X: NDArray, input_shape: tuple[int, ...], likelihood: str) -> str:
+    """Settle "auto", and refuse a Bernoulli of values that are no probabilities.
+
+    "auto" is "bernoulli" for grey images of uint8 or of values in [0, 1] and
+    for tabular rows of zeros and ones, else "gaussian".
+    """
+    if likelihood == "gaussian":
+        return likelihood
+    grey = len(input_shape) == 3 and input_shape[0] == 1
+    if X.dtype == np.uint8 and (grey or likelihood == "bernoulli"):
+        return "bernoulli"
+    low, high = float(X.min()), float(X.max())
+    if likelihood == "auto":
+        if len(input_shape) == 3:
+            fits = grey and low >= 0 and high <= 1
+        else:
+            fits = all(np.isin(X[rows], (0, 1)).all() for rows in gen_batches(len(X), CHUNK))
+        return LIKELIHOODS[0] if fits else LIKELIHOODS[1]
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"likelihood='bernoulli' expects values in [0, 1] or uint8; got values from {low:g} "
+            f"to {high:g}. Scale X (for example with MinMaxScaler), or use "
+            "likelihood='gaussian'."
+        )
+    return likelihood
+
+
+def shift_and_scale(X: NDArray, spec: InputSpec) -> tuple[torch.Tensor, torch.Tensor]:
+    """The shift and scale that bring X to the networks, in float64.
+
+    A Bernoulli sees values in [0, 1]. A Gaussian sees zero mean and unit variance: of
+    each feature of tabular rows, and of each channel of images, where a pixel that
+    hardly ever changes must not be blown up.
+    """
+    if spec.likelihood == "bernoulli":
+        whole = 255.0 if spec.dtype == np.uint8 else 1.0
+        return torch.zeros((), dtype=torch.float64), torch.tensor(whole, dtype=torch.float64)
+    n_groups = spec.input_shape[0]
+    center = X[:CHUNK].reshape(-1, n_groups).mean(axis=0, dtype=np.float64)
+    count, total, squares = 0, np.zeros(n_groups), np.zeros(n_groups)
+    for rows in gen_batches(len(X), CHUNK):
+        # (n * h * w, c) or (n, n_features); around a centre, so that squares keep their digits
+        values = np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups) - center
+        count += len(values)
+        total += values.sum(axis=0)
+        squares += np.square(values).sum(axis=0)
+    mean = total / count
+    scale = np.sqrt(np.maximum(squares / count - np.square(mean), 0))
+    constant = scale <= 10 * np.finfo(np.float64).eps * np.maximum(1, np.abs(center + mean))
+    scale[constant] = 1.0
+    shape = (n_groups, 1, 1) if spec.is_image else (n_groups,)
+    return (
+        torch.from_numpy(center + mean).reshape(shape),
+        torch.from_numpy(scale).reshape(shape),
+    )
+
+
+def to_user(X: NDArray, spec: InputSpec) -> NDArray:
+    """Rows `(n, *input_shape)` in the user's units to the user's shape and dtype."""
+    if spec.is_image:
+        X = X.transpose(0, 2, 3, 1)  # channels last
+    X = X.reshape(len(X), *spec.row_shape)
+    if spec.dtype == np.uint8:
+        X = X.round().clip(0, 255)
+    return X.astype(spec.dtype)
+
+
+def resolve_device(device: str, dtype: str) -> str:
+    """ "auto" to the best device there is; another is checked to be there."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        if torch.backends.mps.is_available() and dtype != "float64":
+            return "mps"
+        return "cpu"
+    try:
+        torch.zeros(1, device=device, dtype=getattr(torch, dtype))
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ValueError(
+            f"device={device!r} with dtype={dtype!r} is not available on this machine "
+            f"({str(error).splitlines()[0]}). Use device='auto', or 'cpu'."
+        ) from error
+    return device

@@ -1,0 +1,174 @@
+"""The skorch `NeuralNet` that trains the module: hooks only."""
+
+import math
+import warnings
+from typing import Any
+
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from skorch import NeuralNet
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
+
+from ._batches import Batch
+from ._module import EquiVAEModule
+from ._objective import TERMS
+
+VALIDATION_SEED = 0
+
+
+class MovingAverage:
+    """Exponential moving average of weights, for `AveragedModel`.
+
+    The first steps average over the few weights that there are:
+    after n steps the decay is min(decay, (1 + n) / (10 + n)).
+    """
+
+    def __init__(self, decay: float):
+        self.decay = decay
+        self.n_steps = 0
+
+    @torch.no_grad()
+    def __call__(self, averages: list[Tensor], weights: list[Tensor], _: Tensor) -> None:
+        self.n_steps += 1
+        decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
+        torch._foreach_lerp_(averages, weights, 1 - decay)
+
+
+class Averaged(nn.Module):
+    """A module that trains, and the moving average of its weights that predicts.
+
+    Parameters
+    ----------
+    module : EquiVAEModule
+    decay : float
+        With 0 there is no average: the module itself predicts.
+    """
+
+    def __init__(self, module: EquiVAEModule, decay: float):
+        super().__init__()
+        self.module = module
+        self.average: AveragedModel | None = None
+        if decay > 0:
+            self.average = AveragedModel(module, multi_avg_fn=MovingAverage(decay))
+            self.average.requires_grad_(False)
+
+    @property
+    def teacher(self) -> EquiVAEModule | None:
+        return None if self.average is None else self.average.module
+
+    @property
+    def predictor(self) -> EquiVAEModule:
+        return self.teacher or self.module
+
+    def update(self) -> None:
+        if self.average is not None:
+            self.average.update_parameters(self.module)
+
+
+class CosineDecay:
+    """Factor of the learning rate that falls from 1 to 0 over `n_steps`."""
+
+    def __init__(self, n_steps: int):
+        self.n_steps = n_steps
+
+    def __call__(self, step: int) -> float:
+        return 0.5 * (1 + math.cos(math.pi * min(step / self.n_steps, 1.0)))
+
+
+class EquiVAENet(NeuralNet):
+    """Trains an `Averaged` module with an `EquiVAEObjective` as its criterion.
+
+    Parameters
+    ----------
+    generator : torch.Generator
+        Source of all noise in training.
+    """
+
+    def __init__(self, *args: Any, generator: torch.Generator, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.generator = generator
+        self.epoch_terms: dict[str, list[tuple[Tensor, float]]] = {"train": [], "valid": []}
+        self.stopped_by_callback = False
+
+    def _terms(
+        self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
+    ) -> dict[str, Tensor]:
+        x, y, weight = (t.to(self.device, non_blocking=True) for t in batch)
+        weight = weight.to(module.scale.dtype)
+        terms = self.criterion_(module, (x, y, weight), generator, self.module_.teacher)
+        stacked = torch.stack([terms[name].detach() for name in TERMS])
+        self.epoch_terms[part].append((stacked, len(y)))
+        return terms
+
+    def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        self._set_training(True)
+        terms = self._terms(batch, self.module_.module, self.generator, "train")
+        loss = -terms["objective"]
+        loss.backward()
+        return {"loss": loss, "y_pred": None}
+
+    def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        self._set_training(False)
+        # The same noise at each epoch, so that epochs can be compared.
+        generator = torch.Generator(self.device).manual_seed(VALIDATION_SEED)
+        with torch.no_grad():
+            terms = self._terms(batch, self.module_.predictor, generator, "valid")
+        return {"loss": -terms["objective"], "y_pred": None}
+
+    def on_batch_end(self, net: Any, batch: Any = None, training: bool = False, **kw: Any) -> None:
+        super().on_batch_end(net, batch, training, **kw)
+        if not training:
+            return
+        self.module_.update()
+        loss = self.history[-1]["batches"][-1]["train_loss"]
+        if not math.isfinite(loss):
+            self._raise_diverged(f"the loss became {loss}")
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        super().on_epoch_end(net, **kwargs)
+        for part, collected in self.epoch_terms.items():
+            if not collected:
+                continue
+            sizes = torch.tensor([size for _, size in collected], dtype=torch.float64)
+            values = torch.stack([terms for terms, _ in collected]).double().cpu()
+            for name, value in zip(TERMS, (sizes @ values / sizes.sum()).tolist(), strict=True):
+                self.history.record(f"{part}_{name}", value)
+            self.epoch_terms[part] = []
+        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+
+    def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
+        super().on_train_end(net, *args, **kwargs)
+        self.epoch_terms = {"train": [], "valid": []}
+        if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
+            self._raise_diverged("weights became infinite or NaN")
+
+    def _raise_diverged(self, what: str) -> None:
+        raise RuntimeError(
+            f"Training diverged in epoch {len(self.history)}: {what}. Expected finite values. "
+            "Try a lower `lr` or `gradient_clip`, smaller weights of the added terms "
+            "(`prototype_weight`, `label_weight`), or features on a more even scale. "
+            "The estimator is left as it was before."
+        )
+
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        try:
+            super().notify(method_name, **cb_kwargs)
+        except KeyboardInterrupt:  # how callbacks of skorch, early stopping too, end training
+            self.stopped_by_callback = True
+            raise
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> "EquiVAENet":
+        self.stopped_by_callback = False
+        try:
+            return super().fit_loop(*args, **kwargs)
+        except KeyboardInterrupt:
+            if not self.stopped_by_callback:
+                warnings.warn(
+                    f"Training was interrupted in epoch {len(self.history)}; the model keeps "
+                    "what it had learnt by then. Call `fit` again to start anew, or set "
+                    "`warm_start=True` first to go on.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            raise

@@ -1,0 +1,242 @@
+"""The networks of Appendix B: bodies, heads and the decoder.
+
+A *body* turns rows of X into flat features. Every encoder has one of its own,
+and `Decoder` ends in the mirror of one. The user may put other networks in their
+places; see :func:`make_body` and :func:`make_decoder_body` for what these must do.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+FILTERS = (8, 16, 32, 64, 64)
+KERNEL = 5
+# The convolutions end in a grid of about this size. Images above 32x32 are pooled
+# to it, so that the number of parameters does not grow with the image.
+MAX_GRID = 2
+
+Body = nn.Module | Callable[..., nn.Module] | None
+
+
+class UpConv(nn.ConvTranspose2d):
+    """A 5x5 transposed convolution of stride 2, computed as a 3x3 convolution.
+
+    Each of the four phases of the output is a 3x3 convolution of the input with
+    a part of the kernel, so one convolution to four times the channels and a
+    pixel shuffle give the same numbers, and are much faster on a CPU.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, in_size: tuple, out_size: tuple):
+        padding = tuple(o - 2 * i + 1 for i, o in zip(in_size, out_size, strict=True))
+        super().__init__(
+            in_channels, out_channels, KERNEL, stride=2, padding=2, output_padding=padding
+        )
+        self.out_size = tuple(out_size)
+        taps = F.conv_transpose2d(
+            torch.ones(1, 1, *in_size), torch.ones(1, 1, KERNEL, KERNEL), None, 2, 2, padding
+        )
+        self.fan_in = in_channels * float(taps.mean())
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        n_in, n_out = self.weight.shape[:2]
+        # (in, out, 6, 6) = (in, out, tap, phase, tap, phase), taps from the last to the first
+        taps = F.pad(self.weight, (0, 1, 0, 1)).reshape(n_in, n_out, 3, 2, 3, 2).flip(2, 4)
+        kernel = taps.permute(1, 3, 5, 0, 2, 4).reshape(4 * n_out, n_in, 3, 3)
+        bias = self.bias.repeat_interleave(4) if self.bias is not None else None
+        x = F.pixel_shuffle(F.conv2d(x, kernel, bias, padding=1), 2)  # (n, out, 2h, 2w)
+        return x[:, :, : self.out_size[0], : self.out_size[1]]
+
+
+def strides(height: int, width: int) -> tuple[int, ...]:
+    """Strides of the five convolutions: 1, 2, 2, 2, 2 from 24 pixels on (Appendix B).
+
+    Smaller images are halved less often, or the last layers would see one pixel.
+
+    Examples
+    --------
+    >>> strides(28, 28), strides(16, 16), strides(8, 8)
+    ((1, 2, 2, 2, 2), (1, 2, 2, 2, 1), (1, 2, 1, 2, 1))
+    """
+    n_slots = len(FILTERS) - 1
+    n_halvings = min(n_slots, round(math.log2(min(height, width) / MAX_GRID)))
+    halved = {i * n_slots // n_halvings for i in range(n_halvings)}
+    return (1, *(2 if slot in halved else 1 for slot in range(n_slots)))
+
+
+def _grids(height: int, width: int) -> list[tuple[int, int]]:
+    """The size of the image before the convolutions and after each of them."""
+    grids = [(height, width)]
+    for stride in strides(height, width):
+        h, w = grids[-1]
+        grids.append((math.ceil(h / stride), math.ceil(w / stride)))
+    return grids
+
+
+class Conv(nn.Conv2d):
+    """A 5x5 convolution that knows how many inputs an output sees on its grid.
+
+    On the smallest grids the outer taps of the kernel fall outside of the image
+    always; they are left out.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, in_size: tuple, stride: int = 1):
+        kernel = tuple(min(KERNEL, 2 * size - 1) for size in in_size)
+        padding = tuple(size // 2 for size in kernel)
+        super().__init__(in_channels, out_channels, kernel, stride, padding)
+        taps = F.conv2d(
+            torch.ones(1, 1, *in_size), torch.ones(1, 1, *kernel), None, stride, padding
+        )
+        self.fan_in = in_channels * float(taps.mean())
+
+
+class ConvBody(nn.Sequential):
+    """Five 5x5 convolutions, the first of stride 1, the others of stride 2 (see `strides`)."""
+
+    def __init__(self, input_shape: tuple[int, ...]):
+        channels, height, width = input_shape
+        *grids, last = _grids(height, width)
+        layers: list[nn.Module] = []
+        for n_filters, stride, grid in zip(FILTERS, strides(height, width), grids, strict=True):
+            layers += [Conv(channels, n_filters, grid, stride), nn.ReLU()]
+            channels = n_filters
+        if max(last) > MAX_GRID:
+            layers.append(nn.AdaptiveAvgPool2d(tuple(min(s, MAX_GRID) for s in last)))
+        super().__init__(*layers, nn.Flatten())
+
+
+class ConvDecoderBody(nn.Module):
+    """The mirror of `ConvBody`: a flat embedding to an image's logits or means."""
+
+    def __init__(self, n_inputs: int, output_shape: tuple[int, ...]):
+        super().__init__()
+        channels, height, width = output_shape
+        grids = _grids(height, width)[::-1]
+        self.start = tuple(min(s, MAX_GRID) for s in grids[0])
+        self.grid = grids[0]
+        self.dense = nn.Linear(n_inputs, FILTERS[-1] * self.start[0] * self.start[1])
+        n_filters = FILTERS[::-1]  # (64, 64, 32, 16, 8): the first is that of the start
+        layers: list[nn.Module] = []
+        for i, stride in enumerate(strides(height, width)[:0:-1]):
+            before, after = n_filters[i : i + 2]
+            if stride == 2:
+                layers += [UpConv(before, after, grids[i], grids[i + 1]), nn.ReLU()]
+            else:
+                layers += [Conv(before, after, grids[i]), nn.ReLU()]
+        self.layers = nn.Sequential(*layers, Conv(n_filters[-1], channels, grids[-1]))
+
+    def forward(self, h: Tensor) -> Tensor:
+        x = F.relu(self.dense(h)).unflatten(1, (FILTERS[-1], *self.start))  # (n, 64, h/16, w/16)
+        if self.grid != self.start:
+            x = F.interpolate(x, size=self.grid)
+        return self.layers(x)
+
+
+class DenseBody(nn.Sequential):
+    """Two dense layers in the place of the convolutions, for tabular rows."""
+
+    def __init__(self, input_shape: tuple[int, ...], n_hidden: int = 128):
+        (n_features,) = input_shape
+        super().__init__(
+            nn.Linear(n_features, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_hidden), nn.ReLU()
+        )
+
+
+class DenseDecoderBody(nn.Sequential):
+    """The mirror of `DenseBody`."""
+
+    def __init__(self, n_inputs: int, output_shape: tuple[int, ...], n_hidden: int = 128):
+        (n_features,) = output_shape
+        super().__init__(nn.Linear(n_inputs, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_features))
+
+
+def make_body(body: Body, input_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+    """A fresh body for rows of `input_shape`, and the number of its outputs.
+
+    Parameters
+    ----------
+    body : torch.nn.Module, callable or None
+        A module is copied; a class or function is called with `input_shape`:
+        `(channels, height, width)` or `(n_features,)`. It maps a float tensor
+        of shape `(n, *input_shape)` to `(n, ...)`, which is flattened. None
+        gives the paper's convolutions, or dense layers for tabular rows.
+    """
+    if body is None:
+        body = ConvBody if len(input_shape) == 3 else DenseBody
+    own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(input_shape)
+    try:
+        with torch.no_grad():
+            out = own(torch.zeros(2, *input_shape))
+    except Exception as error:
+        raise ValueError(
+            f"The body {type(own).__name__} should map a tensor of shape (n, "
+            f"{', '.join(map(str, input_shape))}) to (n, ...); it raised: {error}"
+        ) from error
+    if not isinstance(out, Tensor) or out.ndim < 2 or len(out) != 2:
+        got = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        raise ValueError(
+            f"The body {type(own).__name__} should return a tensor with one row for each "
+            f"row of its input, of shape (2, ...) for 2 rows; got {got}."
+        )
+    return nn.Sequential(own, nn.Flatten()), out[0].numel()
+
+
+def make_decoder_body(body: Body, n_inputs: int, output_shape: tuple[int, ...]) -> nn.Module:
+    """A fresh decoder body from `n_inputs` to rows of `output_shape`.
+
+    Parameters
+    ----------
+    body : torch.nn.Module, callable or None
+        A module is copied; a class or function is called with `n_inputs` and
+        `output_shape`. It maps `(n, n_inputs)` to `(n, *output_shape)`: logits
+        for a Bernoulli, means for a Gaussian likelihood.
+    """
+    if body is None:
+        body = ConvDecoderBody if len(output_shape) == 3 else DenseDecoderBody
+    own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(n_inputs, output_shape)
+    try:
+        with torch.no_grad():
+            got = tuple(own(torch.zeros(2, n_inputs)).shape)
+    except Exception as error:
+        raise ValueError(
+            f"The decoder {type(own).__name__} should map a tensor of shape (n, {n_inputs}) "
+            f"to (n, {', '.join(map(str, output_shape))}); it raised: {error}"
+        ) from error
+    if got != (2, *output_shape):
+        raise ValueError(
+            f"The decoder {type(own).__name__} should map a tensor of shape (2, {n_inputs}) "
+            f"to {(2, *output_shape)}; got {got}."
+        )
+    return own
+
+
+def initialize(module: nn.Module, generator: torch.Generator) -> None:
+    r"""He initialisation, with the number of inputs that an output really sees.
+
+    An output of a 5x5 transposed convolution of stride 2 sees a quarter of the
+    kernel, and near the border of a small grid much of a kernel sees padding. With
+    the whole kernel as its fan the decoder's output is too small, and the posterior
+    stays collapsed for several epochs. The variance of a weight is :math:`2 / n_{in}`;
+    :math:`1 / n_{in}` in a layer marked `is_output`, which no rectifier follows.
+    """
+    for layer in module.modules():
+        if isinstance(layer, (Conv, UpConv)):
+            fan_in = layer.fan_in
+        elif isinstance(layer, nn.Linear):
+            fan_in = layer.in_features
+        else:
+            continue
+        gain = 1.0 if getattr(layer, "is_output", False) else 2.0
+        nn.init.normal_(layer.weight, std=math.sqrt(gain / fan_in), generator=generator)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+def output_layer(n_inputs: int, n_outputs: int) -> nn.Linear:
+    """A linear layer with no rectifier after it."""
+    layer = nn.Linear(n_inputs, n_outputs)
+    layer.is_output = True  # type: ignore[assignment]
+    return layer

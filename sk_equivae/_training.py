@@ -1,0 +1,268 @@
+"""From an estimator's parameters to a net that is ready to train."""
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from skorch.callbacks import (
+    EarlyStopping,
+    GradientNormClipping,
+    LRScheduler,
+    ProgressBar,
+)
+from skorch.helper import predefined_split
+from skorch.utils import noop
+from torch.optim.lr_scheduler import LambdaLR
+
+from ._augment import make_augment
+from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
+from ._inputs import resolve_device, shift_and_scale
+from ._module import EquiVAEModule
+from ._net import Averaged, CosineDecay, EquiVAENet
+from ._objective import EquiVAEObjective, confident_targets
+from ._prototypes import ClassMeans
+
+if TYPE_CHECKING:
+    from ._base import BaseEquiVAE
+
+MIN_EPOCHS = 20
+# Small data sets are gone through until so many rows have been seen.
+MIN_ROWS_SEEN = 30_000
+VALIDATION_BATCH = 512
+INFERENCE_BATCH = 1024
+
+
+def auto_epochs(n_rows: int) -> int:
+    """The rule behind `max_epochs="auto"`: 20 epochs, more if there are few rows.
+
+    Examples
+    --------
+    >>> auto_epochs(60_000), auto_epochs(150)
+    (20, 200)
+    """
+    return max(MIN_EPOCHS, -(-MIN_ROWS_SEEN // n_rows))
+
+
+def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
+    """The rule behind `prototype_weight="auto"`: the bound grows with the features, and so do we."""
+    return max(1.0, float(np.prod(input_shape)) / 40)
+
+
+def n_latents(latent_dim: Any) -> tuple[int, int]:
+    """`latent_dim` as the sizes of r and v."""
+    sizes = (latent_dim, latent_dim) if isinstance(latent_dim, Integral) else tuple(latent_dim)
+    if len(sizes) != 2 or not all(isinstance(size, Integral) and size > 0 for size in sizes):
+        raise ValueError(
+            "latent_dim should be a positive int, or a pair of them: (invariant, equivariant); "
+            f"got {latent_dim!r}."
+        )
+    return int(sizes[0]), int(sizes[1])
+
+
+def split_validation(data: RowDataset, fraction: float, seed: int) -> tuple[RowDataset, RowDataset]:
+    """Training rows, and validation rows taken from the labelled ones, stratified.
+
+    Every class keeps at least one labelled row in training.
+    """
+    rows, codes = data.rows, data.codes
+    labeled = rows[codes[rows] >= 0]
+    n_classes = len(np.unique(codes[labeled]))
+    n_valid = max(n_classes, round(fraction * len(labeled)))
+    smallest = np.bincount(codes[labeled])[np.unique(codes[labeled])].min()
+    if smallest < 2 or len(labeled) - n_valid < n_classes:
+        raise ValueError(
+            f"early_stopping=True needs a validation part with every class; got {len(labeled)} "
+            f"labelled rows of {n_classes} classes, {smallest} in the smallest. Expected at least "
+            "2 labelled rows a class: label more rows, or set early_stopping=False."
+        )
+    _, valid = train_test_split(
+        labeled, test_size=n_valid, stratify=codes[labeled], random_state=seed
+    )
+    return data.subset(np.setdiff1d(rows, valid)), data.subset(np.sort(valid))
+
+
+@contextlib.contextmanager
+def own_randomness(seed: int, device: str) -> Iterator[None]:
+    """Seed torch's global generators inside, and put them back after.
+
+    Our own noise comes from generators of our own; this is for the networks of
+    users, which may hold `nn.Dropout`.
+    """
+    cuda = [torch.device(device).index or 0] if device.startswith("cuda") else []
+    with torch.random.fork_rng(devices=cuda):
+        torch.manual_seed(seed)
+        yield
+
+
+def make_module(estimator: "BaseEquiVAE", X: NDArray, n_classes: int, seed: int) -> Averaged:
+    """Fresh networks for the rows of X."""
+    spec = estimator._spec
+    shift, scale = shift_and_scale(X, spec)
+    module = EquiVAEModule(
+        spec.input_shape,
+        n_classes,
+        n_latents(estimator.latent_dim),
+        spec.likelihood,
+        shift,
+        scale,
+        torch.Generator().manual_seed(seed),
+        invariant_body=estimator.invariant_body,
+        equivariant_body=estimator.equivariant_body,
+        posterior_body=estimator.posterior_body,
+        decoder=estimator.decoder,
+    ).to(getattr(torch, estimator.dtype))
+    if spec.is_image:
+        module = module.to(memory_format=torch.channels_last)
+    return Averaged(module, estimator.ema_decay)
+
+
+def make_objective(estimator: "BaseEquiVAE", module: Averaged, codes: NDArray) -> EquiVAEObjective:
+    """The objective that the estimator's parameters ask for."""
+    spec = estimator._spec
+    weight = estimator.prototype_weight
+    objective = EquiVAEObjective(
+        module.module.posterior.output.out_features,
+        module.module.invariant.dense.out_features,
+        m_max=estimator.m_max,
+        class_threshold=estimator.class_threshold,
+        complement_pool=estimator.complement_pool,
+        confidence=estimator.confidence,
+        label_weight=estimator.label_weight,
+        consistency_weight=estimator.consistency_weight,
+        prototype_weight=auto_prototype_weight(spec.input_shape) if weight == "auto" else weight,
+        augment=make_augment(estimator.augment, spec.is_image, bool((codes < 0).any())),
+    )
+    return objective.to(module.module.scale.dtype)
+
+
+def _make_callbacks(
+    estimator: "BaseEquiVAE", n_steps: int | None, has_validation: bool
+) -> list[Any]:
+    callbacks: list[Any] = []
+    if estimator.lr_decay == "cosine" and n_steps is not None:
+        schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
+        callbacks.append(("lr_decay", schedule))
+    if estimator.gradient_clip is not None:
+        callbacks.append(("gradient_clip", GradientNormClipping(estimator.gradient_clip)))
+    if has_validation:
+        stopping = EarlyStopping(
+            monitor="valid_loss",
+            patience=estimator.n_iter_no_change,
+            load_best=True,
+            sink=print if estimator.verbose else noop,
+        )
+        callbacks.append(("early_stopping", stopping))
+    for given in estimator.callbacks or []:
+        # copied, since training writes to them and parameters stay as they were given
+        if isinstance(given, tuple):
+            callbacks.append((given[0], copy.copy(given[1])))
+        else:
+            callbacks.append(copy.copy(given))
+    if estimator.verbose:
+        callbacks.append(("progress", ProgressBar()))
+    return callbacks
+
+
+def make_net(
+    estimator: "BaseEquiVAE",
+    module: Averaged,
+    data: RowDataset,
+    valid: RowDataset | None,
+    n_epochs: int | None,
+    device: str,
+    seed: int,
+) -> EquiVAENet:
+    """A net that trains `module` for `n_epochs`; for one at a constant rate without a number."""
+    codes = data.codes[data.rows]
+    batch_size = estimator.batch_size
+    largest = max(batch_size, estimator.max_batch_size or 0) if n_epochs else batch_size
+    n_steps = count_steps(codes, batch_size, largest, n_epochs) if n_epochs else None
+    return EquiVAENet(
+        module,
+        criterion=make_objective(estimator, module, codes),
+        optimizer=torch.optim.Adam,
+        optimizer__fused=device.startswith(("cpu", "cuda")),
+        lr=estimator.lr,
+        max_epochs=n_epochs or 1,
+        batch_size=batch_size,
+        iterator_train=TrainBatches,
+        iterator_train__max_batch_size=largest,
+        iterator_train__max_epochs=n_epochs or 1,
+        iterator_train__m_max=estimator.m_max,
+        iterator_train__rng=np.random.RandomState(seed),
+        iterator_valid=OrderedBatches,
+        iterator_valid__batch_size=VALIDATION_BATCH,
+        train_split=None if valid is None else predefined_split(valid),
+        callbacks=_make_callbacks(estimator, n_steps, valid is not None),
+        device=device,
+        verbose=int(estimator.verbose > 1),
+        generator=torch.Generator(device).manual_seed(seed),
+    ).initialize()
+
+
+def train(
+    estimator: "BaseEquiVAE",
+    data: RowDataset,
+    class_prior: NDArray,
+    old: EquiVAENet | None,
+    incremental: bool,
+) -> EquiVAENet:
+    """A trained net; `old` is not changed.
+
+    Parameters
+    ----------
+    data : RowDataset
+    class_prior : ndarray of shape (n_classes,)
+    old : EquiVAENet or None
+        Where to go on from.
+    incremental : bool
+        One epoch at a constant rate, going on with the optimiser's state too.
+    """
+    seed = check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
+    device = resolve_device(estimator.device, estimator.dtype)
+    valid = None
+    if estimator.early_stopping and not incremental:
+        data, valid = split_validation(data, estimator.validation_fraction, seed)
+    n_epochs = auto_epochs(len(data)) if estimator.max_epochs == "auto" else estimator.max_epochs
+    with own_randomness(seed, device):
+        if old is not None and incremental:
+            net = copy.deepcopy(old)
+        else:
+            module = (
+                make_module(estimator, data.X, len(class_prior), seed)
+                if old is None
+                else copy.deepcopy(old.module_)
+            )
+            epochs = None if incremental else n_epochs
+            net = make_net(estimator, module, data, valid, epochs, device, seed)
+        share = estimator.labeled_share
+        if share == "auto":
+            share = float((data.codes[data.rows] >= 0).mean())
+        net.criterion_.set_data(class_prior, share)
+        net.partial_fit(data)
+    net.train_split = None  # it holds the validation rows
+    return net
+
+
+def class_means(net: EquiVAENet, data: RowDataset, pool: str, confidence: float) -> ClassMeans:
+    """Mean embeddings of the classes: of labelled rows, and of confident ones if they count."""
+    module = net.module_.predictor.eval()
+    means = ClassMeans(len(net.criterion_.log_prior), module.invariant.dense.out_features)
+    if pool == "labeled":
+        data = data.subset(data.rows[data.codes[data.rows] >= 0])
+    with torch.inference_mode():
+        for x, y, weight in OrderedBatches(data, INFERENCE_BATCH):
+            x, y = module.normalize(x.to(net.device)), y.to(net.device)
+            h = module.invariant.embed(x)
+            if bool((y < 0).any()):
+                q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)
+                y = confident_targets(y, q_y, confidence)
+            means.update(h, y, weight)
+    return means
