@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 ROTATION = math.radians(20)
-SCALE = 0.2
-SHEAR = 0.3
+SCALE = 0.15
+SHEAR = 0.2
 SHIFT = 0.2  # of half the image's width, as `affine_grid` measures
 
 # What part of the features of a tabular row is taken from another row.

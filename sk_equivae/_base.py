@@ -1,30 +1,44 @@
 """`BaseEquiVAE`: parameters, validation and training of both estimators."""
 
-import warnings
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor
 
 from ._batches import OrderedBatches, RowDataset
-from ._inputs import DTYPES, flatten, make_spec
-from ._labels import encode_labels
+from ._generation import GenerationMixin
+from ._inputs import DTYPES, flatten, make_spec, no_strings
+from ._labels import check_labeled, encode_labels, known_classes
 from ._module import EquiVAEModule
+from ._net import check_callbacks
 from ._prediction import class_logits
-from ._training import INFERENCE_BATCH, class_means, n_latents, train
+from ._training import INFERENCE_BATCH, class_means, train
 
 
-class BaseEquiVAE(TransformerMixin, BaseEstimator):
+@contextlib.contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Put an estimator's attributes back to what they were if anything goes wrong inside."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
     """What the classifier and the transformer share."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "latent_dim": [Interval(Integral, 1, None, closed="left"), tuple, list],
         "m_max": [Interval(Integral, 1, None, closed="left")],
         "image_shape": [None, tuple, list],
@@ -49,6 +63,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         "label_weight": [Interval(Real, 0, None, closed="left")],
         "consistency_weight": [Interval(Real, 0, None, closed="left")],
         "prototype_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "batch_norm": ["boolean"],
         "invariant_body": [None, callable],
         "equivariant_body": [None, callable],
         "posterior_body": [None, callable],
@@ -73,7 +88,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         max_epochs="auto",
         batch_size=64,
         max_batch_size=256,
-        lr=1e-3,
+        lr=3e-3,
         lr_decay="cosine",
         ema_decay=0.99,
         gradient_clip=None,
@@ -83,11 +98,12 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         augment="auto",
         complement_pool="confident",
         confidence=0.95,
-        class_threshold=0.01,
+        class_threshold=0.1,
         labeled_share="auto",
         label_weight=1.0,
         consistency_weight=1.0,
         prototype_weight="auto",
+        batch_norm=True,
         invariant_body=None,
         equivariant_body=None,
         posterior_body=None,
@@ -123,6 +139,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         self.label_weight = label_weight
         self.consistency_weight = consistency_weight
         self.prototype_weight = prototype_weight
+        self.batch_norm = batch_norm
         self.invariant_body = invariant_body
         self.equivariant_body = equivariant_body
         self.posterior_body = posterior_body
@@ -134,6 +151,8 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    history_: list[dict[str, Any]]
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -144,7 +163,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None):
         """Train the model.
 
         Parameters
@@ -154,7 +173,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         y : array-like of shape (n,)
             Their labels; `unlabeled` (-1) marks rows that have none.
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows in the objective and in the prototypes; rows of
+            Weights of the rows in the objective, in the prototypes and in p(y); rows of
             weight 0 are left out.
 
         Returns
@@ -163,14 +182,15 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         """
         go_on = self.warm_start and hasattr(self, "net_")
         known = self.classes_ if go_on else None
-        self._fit(*self._validate_fit(X, y, sample_weight, known, reset=not go_on))
+        with _all_or_nothing(self):
+            self._fit(*self._validate_fit(X, y, sample_weight, known, reset=not go_on))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
         X: ArrayLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ):
@@ -184,39 +204,53 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         ----------
         X, y, sample_weight : see `fit`
         classes : array-like of shape (n_classes,)
-            All classes that will ever come; needed at the first call only.
+            All classes that will ever come; needed at the first call only. A transformer
+            takes those of the first y without it.
 
         Returns
         -------
         self : object
         """
         first = not hasattr(self, "net_")
-        if first and classes is None:
+        if first and classes is None and is_classifier(self):
             raise ValueError(
                 "classes must be passed on the first call to partial_fit: expected all labels "
                 "that will ever come, got None."
             )
-        if not first and classes is not None and list(np.unique(classes)) != list(self.classes_):
+        if classes is not None:
+            classes = known_classes(classes, self.unlabeled)
+        if not first and classes is not None and classes.tolist() != self.classes_.tolist():
             raise ValueError(
-                f"classes={np.unique(classes).tolist()} differ from those of the first call, "
+                f"classes={classes.tolist()} differ from those of the first call, "
                 f"{self.classes_.tolist()}. Leave `classes` out, or start with a new estimator."
             )
         known = classes if first else self.classes_
-        self._fit(*self._validate_fit(X, y, sample_weight, known, first), incremental=True)
+        with _all_or_nothing(self):
+            validated = self._validate_fit(X, y, sample_weight, known, first, incremental=True)
+            self._fit(*validated, incremental=True)
         return self
 
     # ---------------------------------------------------------------- validation
 
     def _validate_fit(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool
-    ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        reset: bool,
+        incremental: bool = False,
+    ) -> tuple[NDArray, NDArray, NDArray, RowDataset]:
+        """X, codes and classes, and the rows to train on: those of a weight above 0."""
+        if not reset:
+            self._check_can_go_on()
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target "
                 "y is None. Expected labels, with -1 for unlabelled rows."
             )
-        X, array_shape = flatten(X)
-        X = validate_data(self, X, dtype=DTYPES, reset=reset, ensure_min_samples=2)
+        check_callbacks(self.callbacks)
+        X, array_shape = self._validate_array(X, reset, ensure_min_samples=2)
         codes, classes = encode_labels(y, self.unlabeled, classes)
         if len(codes) != len(X):
             raise ValueError(
@@ -226,58 +260,32 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
-        counted = np.where(weight > 0, codes, -1)
-        self._check_codes(counted, classes, partial=not reset or len(classes) > codes.max() + 1)
-        spec = make_spec(X, array_shape, self.image_shape, self.likelihood)
+        # Taken out rather than passed over: they must not enter the scaling either.
+        kept = slice(None) if weight.all() else np.flatnonzero(weight)
+        n_least = 2 if not incremental else int(reset)
+        check_labeled(codes[kept], classes, self.unlabeled, n_least)
         if reset:
-            self._spec = spec
+            self._spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood)
         else:
-            self._check_row_shape(array_shape)
-        return X, codes, weight, classes
+            self._spec.check_values(X[kept])
+        data = RowDataset(X[kept], self._spec.input_shape, codes[kept], weight[kept])
+        return X, codes, classes, data
 
-    def _check_codes(self, codes: NDArray, classes: NDArray, partial: bool) -> None:
-        labeled = codes[codes >= 0]
-        if len(labeled) == 0 and not partial:
-            raise ValueError(
-                f"y has no labelled row: all {len(codes)} are marked unlabelled "
-                f"({self.unlabeled!r}). Expected at least two classes with labels."
-            )
-        n_rows = np.bincount(labeled, minlength=len(classes))
-        if (n_rows > 0).sum() < 2 and not partial:
-            hint = ""
-            if self.unlabeled is not None and (codes < 0).any():
-                hint = (
-                    f" Rows with the label {self.unlabeled!r} were taken as unlabelled: if "
-                    f"{self.unlabeled!r} is a class, set unlabeled=None."
-                )
-            raise ValueError(
-                f"Expected labelled rows of at least 2 classes; got 1 class: "
-                f"{classes[n_rows > 0].tolist()}.{hint}"
-            )
-        if (n_rows == 1).any():
-            warnings.warn(
-                f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
-                "has to stand in for itself: what is particular to it cannot be told from what "
-                "the class has in common. Label at least two rows a class.",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _check_row_shape(self, array_shape: tuple[int, ...] | None) -> None:
-        given = (self.n_features_in_,) if array_shape is None else array_shape
-        flat = (self.n_features_in_,)
-        if given not in (self._spec.row_shape, flat):
-            raise ValueError(
-                f"Expected rows of shape {self._spec.row_shape}, as in fit; got {given}."
-            )
+    def _validate_array(
+        self, X: Any, reset: bool, **checks: Any
+    ) -> tuple[NDArray, tuple[int, ...] | None]:
+        """Flat rows, and the shape of a row if X had more than two dimensions."""
+        with no_strings():
+            X, array_shape = flatten(X)
+            if array_shape is not None and not reset:
+                self._spec.check_row_shape(array_shape)
+            X = validate_data(self, X, dtype=DTYPES, reset=reset, **checks)
+        return X, array_shape
 
     def _validate_rows(self, X: Any) -> NDArray:
         """X at prediction: flat rows, of the shape seen in fit."""
         check_is_fitted(self)
-        X, array_shape = flatten(X)
-        X = validate_data(self, X, dtype=DTYPES, reset=False)
-        self._check_row_shape(array_shape)
-        return X
+        return self._validate_array(X, reset=False)[0]
 
     # ---------------------------------------------------------------- training
 
@@ -285,18 +293,18 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         self,
         X: NDArray,
         codes: NDArray,
-        weight: NDArray,
         classes: NDArray,
+        data: RowDataset,
         incremental: bool = False,
     ) -> None:
-        """Train a net, and become it only when that went well."""
+        """Train a net on `data`, and become it."""
         old = getattr(self, "net_", None) if incremental or self.warm_start else None
-        data = RowDataset(X, self._spec.input_shape, codes, weight, np.flatnonzero(weight > 0))
-        labeled = codes[data.rows][codes[data.rows] >= 0]
-        count = np.bincount(labeled, minlength=len(classes)).astype(np.float64)
+        labeled = data.codes >= 0
+        count = np.zeros(len(classes))
+        np.add.at(count, data.codes[labeled], data.weight[labeled])
         if old is not None and incremental:
             count += self.class_count_
-        prior = (count if count.any() else np.ones_like(count)) / max(count.sum(), 1)
+        prior = count / count.sum()
         net = train(self, data, prior, old, incremental)
         gathered = class_means(net, data, self.complement_pool, self.confidence)
         if old is not None and incremental:
@@ -304,15 +312,15 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         else:
             self._class_embeddings = gathered.means
 
-        history = [{k: v for k, v in row.items() if k != "batches"} for row in net.history]
-        net.initialize_history()
-        self.history_ = [*(self.history_ if old is not None else []), *history]
+        self.net_ = net
+        self.prototypes_ = self._head(self._class_embeddings)
+        net.check_finite(self.prototypes_[count > 0])
+        self.history_ = [*(self.history_ if old is not None else []), *net.take_history()]
         for epoch, row in enumerate(self.history_, start=1):
             row["epoch"] = epoch
         self.n_iter_ = len(self.history_)
         self.classes_, self.class_count_, self.class_prior_ = classes, count, prior
-        self.net_ = net
-        self.prototypes_ = self._head(self._class_embeddings)
+        self._trained = np.arange(len(classes))
         self.transduction_ = self._transduce(X, codes)
 
     def _head(self, embeddings: Tensor) -> NDArray:
@@ -357,7 +365,8 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
             log_prior = np.log(self.class_prior_)
         rule = getattr(self, "predict_with", "prototype")
         r, log_prior = self._tensor(self.prototypes_), self._tensor(log_prior)
-        return class_logits(self._module, x, r, log_prior, rule)
+        trained = torch.from_numpy(self._trained).to(x.device)
+        return class_logits(self._module, x, r, log_prior, rule, trained)
 
     def _rows(self, X: Any) -> RowDataset:
         return RowDataset(self._validate_rows(X), self._spec.input_shape)
@@ -395,7 +404,7 @@ class BaseEquiVAE(TransformerMixin, BaseEstimator):
         input_features : ignored
         """
         check_is_fitted(self)
-        n_r, n_v = n_latents(self.latent_dim)
+        n_r, n_v = self._module.n_latents
         r, v = [f"r{i}" for i in range(n_r)], [f"v{i}" for i in range(n_v)]
         names = {"invariant": r, "equivariant": v, "both": r + v}[self.representation]
         return np.asarray(names, dtype=object)

@@ -142,7 +142,7 @@ def _repeated(
     """Whole batches of labelled rows, for ever; what is left over waits for another order."""
     while True:
         order = labeled[_spread(codes[labeled], size, m_max, rng)]
-        for start in range(0, len(order) - size + 1, size):
+        for start in range(0, len(order) - size + 1, max(1, size)):
             yield order[start : start + size]
 
 

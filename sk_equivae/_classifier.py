@@ -1,6 +1,6 @@
 """`EquiVAEClassifier`."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -8,10 +8,10 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
 from ._base import BaseEquiVAE
-from ._labels import is_unlabeled
+from ._labels import is_unlabeled, labels_of
 from ._parameters import with_parameters
 from ._prediction import RULES
 
@@ -42,7 +42,7 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
     (150, 4)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **BaseEquiVAE._parameter_constraints,
         "predict_with": [StrOptions(set(RULES))],
     }
@@ -60,7 +60,7 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
         max_epochs="auto",
         batch_size=64,
         max_batch_size=256,
-        lr=1e-3,
+        lr=3e-3,
         lr_decay="cosine",
         ema_decay=0.99,
         gradient_clip=None,
@@ -70,11 +70,12 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
         augment="auto",
         complement_pool="confident",
         confidence=0.95,
-        class_threshold=0.01,
+        class_threshold=0.1,
         labeled_share="auto",
         label_weight=1.0,
         consistency_weight=1.0,
         prototype_weight="auto",
+        batch_norm=True,
         invariant_body=None,
         equivariant_body=None,
         posterior_body=None,
@@ -111,6 +112,7 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
             label_weight=label_weight,
             consistency_weight=consistency_weight,
             prototype_weight=prototype_weight,
+            batch_norm=batch_norm,
             invariant_body=invariant_body,
             equivariant_body=equivariant_body,
             posterior_body=posterior_body,
@@ -152,7 +154,8 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
         -------
         y : ndarray of shape (n,)
         """
-        return self.classes_[self._logits(X).argmax(axis=1)]
+        codes = self._logits(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, in the order of `classes_`.
@@ -201,12 +204,9 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
                 f"score needs labelled rows; all {len(labeled)} rows of y are marked unlabelled "
                 f"({self.unlabeled!r})."
             )
-        y_true = column_or_1d(np.asarray(y) if isinstance(y, (list, tuple)) else y)
-        check_consistent_length(y_true, y_pred, sample_weight)
+        check_consistent_length(labeled, y_pred, sample_weight)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        return accuracy_score(
-            y_true[labeled].astype(self.classes_.dtype), y_pred[labeled], sample_weight=weight
-        )
+        return accuracy_score(labels_of(y, labeled), y_pred[labeled], sample_weight=weight)
 
     def _logits(self, X: Any) -> NDArray:
         return self._map(self._class_logits, self._rows(X))

@@ -1,6 +1,9 @@
 """What X holds: rows of images or of features, their units and their likelihood."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_array, gen_batches
 
-from ._distributions import LIKELIHOODS
-
 # Rows looked at together when X is measured: X may be larger than memory.
 CHUNK = 4096
+# Below this part of the variance of a coin, values count as zeros and ones.
+NEARLY_BINARY = 0.25
 DTYPES = (np.float64, np.float32, np.uint8)
 
 
@@ -39,6 +42,47 @@ class InputSpec:
     def is_image(self) -> bool:
         return len(self.input_shape) == 3
 
+    def check_row_shape(self, shape: tuple[int, ...]) -> None:
+        """Raise unless a row of this shape holds what the rows of `fit` held."""
+        allowed = [self.row_shape]
+        if self.is_image:
+            channels, height, width = self.input_shape
+            allowed += [(height, width, channels), (height, width)][: 1 + (channels == 1)]
+        if shape not in allowed:
+            raise ValueError(
+                f"Expected rows of shape {self.row_shape}, as in fit; got {shape}. Bring X to "
+                "the shape it had in fit."
+            )
+
+    def check_values(self, X: NDArray) -> None:
+        """Raise if the likelihood settled in fit cannot take the values of X."""
+        if self.likelihood == "bernoulli":
+            check_bernoulli(X, 255 if self.dtype == np.uint8 else 1)
+
+
+def check_bernoulli(X: NDArray, whole: float) -> None:
+    """Raise unless the values of X are parts of `whole`."""
+    low, high = float(X.min()), float(X.max())
+    if low < 0 or high > whole:
+        raise ValueError(
+            f"likelihood='bernoulli' expects values in [0, {whole:g}]; got values from {low:g} to "
+            f"{high:g}. Scale X (for example with MinMaxScaler), or use likelihood='gaussian'."
+        )
+
+
+@contextlib.contextmanager
+def no_strings() -> Iterator[None]:
+    """Say what to do about strings in X."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"Expected numbers in X; got strings ({error}). Encode columns of categories, for "
+            "example with OneHotEncoder."
+        ) from error
+
 
 def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
     """2-D X as it is, or images as rows, with the shape of an image.
@@ -59,8 +103,8 @@ def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
             f"Expected X of shape (n, n_features), (n, h, w) or (n, h, w, c); got {ndim} "
             f"dimensions: {tuple(X.shape)}."
         )
-    X = check_array(X, dtype=DTYPES, allow_nd=True)
-    return X.reshape(len(X), -1), X.shape[1:]
+    X = check_array(X, dtype=DTYPES, allow_nd=True, input_name="X")
+    return X.reshape(len(X), int(np.prod(X.shape[1:]))), X.shape[1:]
 
 
 def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -93,12 +137,23 @@ def make_spec(
     image_shape, likelihood : see `EquiVAEClassifier`
     """
     if image_shape is not None:
+        if len(image_shape) not in (2, 3) or not all(
+            isinstance(size, Integral) and int(size) > 0 for size in image_shape
+        ):
+            raise ValueError(
+                f"image_shape should be (h, w) or (h, w, c), positive ints; got {image_shape!r}."
+            )
         image_shape = tuple(int(size) for size in image_shape)
         if int(np.prod(image_shape)) != X.shape[1]:
             raise ValueError(
                 f"image_shape={image_shape} has {int(np.prod(image_shape))} values, but rows of "
                 f"X have {X.shape[1]} features. Expected (h, w) or (h, w, c) with "
                 "h * w * c = n_features."
+            )
+        if array_shape is not None and (*image_shape, 1)[:3] != (*array_shape, 1)[:3]:
+            raise ValueError(
+                f"image_shape={image_shape} differs from the images of shape {array_shape} in X. "
+                "Leave image_shape out: it is for flattened images only."
             )
     shape = image_shape or array_shape
     input_shape = (X.shape[1],) if shape is None else image_input_shape(shape)
@@ -113,28 +168,32 @@ def make_spec(
 def choose_likelihood(X: NDArray, input_shape: tuple[int, ...], likelihood: str) -> str:
     """Settle "auto", and refuse a Bernoulli of values that are no probabilities.
 
-    "auto" is "bernoulli" for grey images of uint8 or of values in [0, 1] and
-    for tabular rows of zeros and ones, else "gaussian".
+    "auto" is "bernoulli" where values in [0, 1] (or uint8 of grey images) are nearly
+    binary, as in ink on paper: their mean of x (1 - x) is below a quarter of what it
+    would be if all were the same grey. Else "gaussian".
     """
     if likelihood == "gaussian":
         return likelihood
-    grey = len(input_shape) == 3 and input_shape[0] == 1
-    if X.dtype == np.uint8 and (grey or likelihood == "bernoulli"):
-        return "bernoulli"
+    is_colour = len(input_shape) == 3 and input_shape[0] > 1
+    is_bytes = X.dtype == np.uint8 and (len(input_shape) == 3 or likelihood == "bernoulli")
     low, high = float(X.min()), float(X.max())
+    whole = 255.0 if is_bytes else 1.0
     if likelihood == "auto":
-        if len(input_shape) == 3:
-            fits = grey and low >= 0 and high <= 1
-        else:
-            fits = all(np.isin(X[rows], (0, 1)).all() for rows in gen_batches(len(X), CHUNK))
-        return LIKELIHOODS[0] if fits else LIKELIHOODS[1]
-    if low < 0 or high > 1:
-        raise ValueError(
-            f"likelihood='bernoulli' expects values in [0, 1] or uint8; got values from {low:g} "
-            f"to {high:g}. Scale X (for example with MinMaxScaler), or use "
-            "likelihood='gaussian'."
-        )
+        if is_colour or low < 0 or high > whole:
+            return "gaussian"
+        return "bernoulli" if _nearly_binary(X, whole) else "gaussian"
+    check_bernoulli(X, whole)
     return likelihood
+
+
+def _nearly_binary(X: NDArray, whole: float) -> bool:
+    total = spread = 0.0
+    for rows in gen_batches(len(X), CHUNK):
+        x = np.asarray(X[rows], dtype=np.float64) / whole
+        total += x.sum()
+        spread += (x * (1 - x)).sum()
+    mean = total / X.size
+    return bool(spread / X.size < NEARLY_BINARY * mean * (1 - mean))
 
 
 def shift_and_scale(X: NDArray, spec: InputSpec) -> tuple[torch.Tensor, torch.Tensor]:

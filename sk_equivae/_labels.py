@@ -1,5 +1,6 @@
 """The user's labels and the codes 0, ..., K-1, with -1 for unlabelled rows."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,36 @@ from sklearn.utils.multiclass import check_classification_targets
 UNLABELED = -1
 
 
-def _as_array(y: ArrayLike) -> NDArray:
-    """y as a 1-D array; lists keep their objects, so that ["a", -1] holds the number -1."""
-    if isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y):
+def _as_array(y: Any) -> NDArray:
+    """y as a 1-D array; lists and columns of frames keep their objects.
+
+    So ["a", -1] holds the number -1, and a nullable column its integers.
+    """
+    is_numpy = isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)
+    if not is_numpy and hasattr(y, "to_list"):
+        y = np.array(y.to_list(), dtype=object)
+    elif isinstance(y, (list, tuple)) and any(
+        isinstance(value, (str, bool)) or is_scalar_nan(value) for value in y
+    ):
         y = np.array(y, dtype=object)
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y should hold class labels.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        what = "NaN" if np.isnan(y).any() else "infinity"
+    if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError(
-            f"Input y contains {what}. Expected class labels; mark unlabelled rows with the "
-            "value of `unlabeled` (-1 by default), or use None in an array of objects."
+            "Input y contains infinity. Expected class labels; mark unlabelled rows with the "
+            "value of `unlabeled` (-1 by default), None or NaN."
         )
     return y
+
+
+def _is_missing(y: NDArray) -> NDArray[np.bool_]:
+    """Which values are None, NaN or NA."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype != object:
+        return np.zeros(len(y), dtype=bool)
+    return np.array([v is None or is_scalar_nan(v) or is_pandas_na(v) for v in y], dtype=bool)
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
@@ -34,8 +51,8 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
     ----------
     y : array-like of shape (n,)
     unlabeled : object, default=-1
-        The marker. None says that every row is labelled. In an array of objects
-        None, NaN and NA count as unlabelled too.
+        The marker; None, NaN and NA count as unlabelled too. The marker None says that
+        every row is labelled.
 
     Examples
     --------
@@ -46,21 +63,22 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
     >>> is_unlabeled([1, -1], unlabeled=None)
     array([False, False])
     """
+    if np.ndim(unlabeled):
+        raise ValueError(f"unlabeled should be None or a single value; got {unlabeled!r}.")
     y = _as_array(y)
+    missing = _is_missing(y)
     if unlabeled is None:
-        return np.zeros(len(y), dtype=bool)
+        if missing.any():
+            raise ValueError(
+                f"Input y contains NaN or None in {missing.sum()} rows, but unlabeled=None says "
+                "that every row is labelled. Leave these rows out, or use another `unlabeled`."
+            )
+        return missing
     if y.dtype == object:
-        return np.array(
-            [
-                value is None
-                or is_scalar_nan(value)
-                or is_pandas_na(value)
-                # True == 1 in Python, but a label True is no marker 1
-                or (isinstance(value, bool) == isinstance(unlabeled, bool) and value == unlabeled)
-                for value in y
-            ],
-            dtype=bool,
-        )
+        # True == 1 in Python, but a label True is no marker 1
+        is_flag = isinstance(unlabeled, bool)
+        missing[~missing] = [isinstance(v, bool) == is_flag and v == unlabeled for v in y[~missing]]
+        return missing
     if y.dtype.kind in "US" and not isinstance(unlabeled, str):
         if np.any(y == str(unlabeled)):
             raise ValueError(
@@ -71,7 +89,26 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
         return np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "b" and not isinstance(unlabeled, bool):
         return np.zeros(len(y), dtype=bool)
-    return np.asarray(y == unlabeled)
+    return missing | np.asarray(y == unlabeled)
+
+
+def labels_of(y: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray:
+    """The labels of some rows of y, as an array of their own type."""
+    labels = _as_array(y)[labeled]
+    if labels.dtype == object and not any(isinstance(value, str) for value in labels):
+        labels = np.array(list(labels))  # numbers that shared an array with None
+    return labels
+
+
+def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray:
+    """The classes that a user names, sorted; the marker of unlabelled rows is none.
+
+    Examples
+    --------
+    >>> known_classes([2, -1, 0])
+    array([0, 2])
+    """
+    return _unique(labels_of(classes, ~is_unlabeled(classes, unlabeled)))[0]
 
 
 def encode_labels(
@@ -100,17 +137,16 @@ def encode_labels(
     """
     y = _as_array(y)
     missing = is_unlabeled(y, unlabeled)
-    labels = y[~missing]
-    if labels.dtype == object and not any(isinstance(value, str) for value in labels):
-        labels = np.array(list(labels))  # numbers that shared an array with None
+    labels = labels_of(y, ~missing)
+    found, inverse = _unique(labels)
     if len(labels):
         check_classification_targets(labels)
     codes = np.full(len(y), UNLABELED, dtype=np.int64)
     if classes is None:
-        found, codes[~missing] = _unique(labels)
+        codes[~missing] = inverse
         return codes, found
-    known = np.unique(np.asarray(classes))
-    unknown = set(np.unique(labels).tolist()) - set(known.tolist())
+    known = known_classes(classes, unlabeled)
+    unknown = set(found.tolist()) - set(known.tolist())
     if unknown:
         raise ValueError(
             f"y holds labels {sorted(unknown, key=str)} that are not among the classes "
@@ -118,6 +154,36 @@ def encode_labels(
         )
     codes[~missing] = np.searchsorted(known, labels)
     return codes, known
+
+
+def check_labeled(codes: NDArray, classes: NDArray, unlabeled: Any, n_least: int) -> None:
+    """Raise if fewer than `n_least` classes have labels; warn of classes with a single one."""
+    n_rows = np.bincount(codes[codes >= 0], minlength=len(classes))
+    n_present = int((n_rows > 0).sum())
+    if n_present == 0 and n_least:
+        raise ValueError(
+            f"y has no labelled row: all {len(codes)} are marked unlabelled ({unlabeled!r}). "
+            f"Expected labels; at least 2 classes in `fit`, at least 1 in `partial_fit`."
+        )
+    if n_present < n_least:
+        hint = " Label rows of another class."
+        if unlabeled is not None and (codes < 0).any():
+            hint = (
+                f" Rows with the label {unlabeled!r} were taken as unlabelled: if "
+                f"{unlabeled!r} is a class, set unlabeled=None."
+            )
+        raise ValueError(
+            f"Expected labelled rows of at least {n_least} classes; got 1 class: "
+            f"{classes[n_rows > 0].tolist()}.{hint}"
+        )
+    if (n_rows == 1).any():
+        warnings.warn(
+            f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
+            "has to stand in for itself: what is particular to it cannot be told from what "
+            "the class has in common. Label at least two rows a class.",
+            UserWarning,
+            stacklevel=5,  # whoever called `fit`
+        )
 
 
 def _unique(labels: NDArray) -> tuple[NDArray, NDArray[np.int64]]:

@@ -12,6 +12,8 @@ and inference goes by::
     q(v, y | x) = q(v | r_y, x) q(y | x)         (Eqs. 3 and 5)
 """
 
+import copy
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -20,11 +22,15 @@ from torch.distributions import Independent
 from ._distributions import likelihood_x, posterior_v
 from ._networks import Body, initialize, make_body, make_decoder_body, output_layer
 
-DROPOUT = 0.5
+DROPOUT = 0.1
 
 # With v of unit noise at first the decoder learns to do without it, and the posterior
 # collapses; with little noise v is of use from the first step.
 FIRST_LOG_VARIANCE = -3.0
+
+# Adam moves every parameter by about the learning rate, whatever its gradient; the scale
+# of a Gaussian has a long way to go.
+LOG_SCALE_RATE = 10.0
 
 
 def _dropout(h: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -38,9 +44,16 @@ def _dropout(h: Tensor, generator: torch.Generator | None) -> Tensor:
 class InvariantEncoder(nn.Module):
     """f_inv(x) = head(embed(x)); the mean over complements is taken between the two."""
 
-    def __init__(self, body: Body, input_shape: tuple, hidden: tuple[int, int], n_invariant: int):
+    def __init__(
+        self,
+        body: Body,
+        input_shape: tuple,
+        hidden: tuple[int, int],
+        n_invariant: int,
+        batch_norm: bool,
+    ):
         super().__init__()
-        self.body, n_features = make_body(body, input_shape)
+        self.body, n_features = make_body(body, input_shape, batch_norm)
         self.dense = nn.Linear(n_features, hidden[0])
         self.hidden = nn.Linear(hidden[0], hidden[1])
         self.output = output_layer(hidden[1], n_invariant)
@@ -62,34 +75,39 @@ class EquivariantEncoder(nn.Module):
         self.dense = nn.Linear(n_features, hidden[0])
         self.dense_r = nn.Linear(n_invariant, hidden[1])
         n_joint = hidden[0] + hidden[1]
-        self.mean = nn.Sequential(
-            nn.Linear(n_joint, hidden[1]), nn.ReLU(), output_layer(hidden[1], n_equivariant)
-        )
-        self.log_variance = nn.Sequential(
-            nn.Linear(n_joint, hidden[1]), nn.ReLU(), output_layer(hidden[1], n_equivariant)
-        )
+        self.hidden_mean = nn.Linear(n_joint, hidden[1])
+        self.mean = output_layer(hidden[1], n_equivariant)
+        self.hidden_variance = nn.Linear(n_joint, hidden[1])
+        self.log_variance = output_layer(hidden[1], n_equivariant)
 
     def embed(self, x: Tensor) -> Tensor:
         return F.relu(self.dense(self.body(x)))
 
     def forward(self, h: Tensor, r: Tensor) -> Independent:
         joint = torch.cat([h, F.relu(self.dense_r(r))], dim=1)
-        return posterior_v(self.mean(joint), self.log_variance(joint))
+        mean = self.mean(F.relu(self.hidden_mean(joint)))
+        return posterior_v(mean, self.log_variance(F.relu(self.hidden_variance(joint))))
 
 
 class LabelPosterior(nn.Module):
     """Logits of q(y | x), from a body of its own and stop_grad(f_inv(x))."""
 
     def __init__(
-        self, body: Body, input_shape: tuple, hidden: tuple[int, int], n_invariant: int, n_y: int
+        self,
+        body: Body,
+        input_shape: tuple,
+        hidden: tuple[int, int],
+        n_invariant: int,
+        n_classes: int,
+        batch_norm: bool,
     ):
         super().__init__()
-        self.body, n_features = make_body(body, input_shape)
+        self.body, n_features = make_body(body, input_shape, batch_norm)
         self.dense = nn.Linear(n_features, hidden[0])
         self.hidden = nn.ModuleList(
             [nn.Linear(hidden[0] + n_invariant, hidden[0]), nn.Linear(hidden[0], hidden[1])]
         )
-        self.output = output_layer(hidden[1], n_y)
+        self.output = output_layer(hidden[1], n_classes)
 
     def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
         h = torch.cat([F.relu(self.dense(self.body(x))), f_inv.detach()], dim=1)
@@ -131,8 +149,14 @@ class EquiVAEModule(nn.Module):
         `(n, *input_shape)`.
     generator : torch.Generator
         Source of the initial weights.
+    batch_norm : bool
+        Normalise batches in the bodies of f_inv and q(y | x), the two that classify. In the
+        path of v it costs more of the bound than it gives.
     invariant_body, equivariant_body, posterior_body, decoder : see `_networks`
     """
+
+    shift: Tensor
+    scale: Tensor
 
     def __init__(
         self,
@@ -143,6 +167,7 @@ class EquiVAEModule(nn.Module):
         shift: Tensor,
         scale: Tensor,
         generator: torch.Generator,
+        batch_norm: bool = False,
         invariant_body: Body = None,
         equivariant_body: Body = None,
         posterior_body: Body = None,
@@ -152,26 +177,30 @@ class EquiVAEModule(nn.Module):
         # Appendix B: (128, 64) units for 16 latent dimensions, half for 8.
         hidden = (128, 64) if max(n_latents) > 8 else (64, 32)
         n_invariant = n_latents[0]
-        self.invariant = InvariantEncoder(invariant_body, input_shape, hidden, n_invariant)
+        self.invariant = InvariantEncoder(
+            invariant_body, input_shape, hidden, n_invariant, batch_norm
+        )
         self.equivariant = EquivariantEncoder(equivariant_body, input_shape, hidden, n_latents)
-        self.posterior = LabelPosterior(posterior_body, input_shape, hidden, n_invariant, n_classes)
+        self.posterior = LabelPosterior(
+            posterior_body, input_shape, hidden, n_invariant, n_classes, batch_norm
+        )
         self.decoder = Decoder(decoder, input_shape, hidden, n_latents)
         self.n_latents = n_latents
         self.likelihood = likelihood
         self.register_buffer("shift", shift)
         self.register_buffer("scale", scale)
-        for part, given in [
-            (self.invariant, invariant_body),
-            (self.equivariant, equivariant_body),
-            (self.posterior, posterior_body),
-            (self.decoder, decoder),
-        ]:
-            own = part.body if isinstance(given, nn.Module) else None  # may be pre-trained
-            kept = None if own is None else {k: v.clone() for k, v in own.state_dict().items()}
+        bodies = [invariant_body, equivariant_body, posterior_body, decoder]
+        parts = [self.invariant, self.equivariant, self.posterior, self.decoder]
+        for given, part in zip(bodies, parts, strict=True):
+            kept = copy.deepcopy(part.body) if isinstance(given, nn.Module) else None
             initialize(part, generator)
-            if own is not None and kept is not None:
-                own.load_state_dict(kept)
-        nn.init.constant_(self.equivariant.log_variance[-1].bias, FIRST_LOG_VARIANCE)
+            if kept is not None:
+                part.body = kept  # it may be pre-trained
+        nn.init.constant_(self.equivariant.log_variance.bias, FIRST_LOG_VARIANCE)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of q(y | x) of rows in the user's units."""
+        return self.classify(self.normalize(x))
 
     def normalize(self, x: Tensor) -> Tensor:
         """Rows in the user's units to what the networks see."""
@@ -199,4 +228,6 @@ class EquiVAEModule(nn.Module):
 
     def decode(self, r: Tensor, v: Tensor) -> Independent:
         """p(x | r_y, v)."""
-        return likelihood_x(self.likelihood, self.decoder(r, v), 10 * self.decoder.log_scale)
+        return likelihood_x(
+            self.likelihood, self.decoder(r, v), self.decoder.log_scale * LOG_SCALE_RATE
+        )

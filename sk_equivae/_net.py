@@ -1,12 +1,16 @@
 """The skorch `NeuralNet` that trains the module: hooks only."""
 
+import copy
 import math
 import warnings
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNet
+from skorch.callbacks import Callback
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -29,7 +33,12 @@ class MovingAverage:
         self.n_steps = 0
 
     @torch.no_grad()
-    def __call__(self, averages: list[Tensor], weights: list[Tensor], _: Tensor) -> None:
+    def __call__(
+        self,
+        averages: tuple[Tensor, ...] | list[Tensor],
+        weights: tuple[Tensor, ...] | list[Tensor],
+        _: Tensor | int,
+    ) -> None:
         self.n_steps += 1
         decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
         torch._foreach_lerp_(averages, weights, 1 - decay)
@@ -55,7 +64,7 @@ class Averaged(nn.Module):
 
     @property
     def teacher(self) -> EquiVAEModule | None:
-        return None if self.average is None else self.average.module
+        return None if self.average is None else cast(EquiVAEModule, self.average.module)
 
     @property
     def predictor(self) -> EquiVAEModule:
@@ -74,6 +83,17 @@ class CosineDecay:
 
     def __call__(self, step: int) -> float:
         return 0.5 * (1 + math.cos(math.pi * min(step / self.n_steps, 1.0)))
+
+
+def check_callbacks(callbacks: list[Any] | None) -> None:
+    """Raise if something else than a callback is among the callbacks."""
+    for given in callbacks or []:
+        callback = given[1] if isinstance(given, tuple) and len(given) == 2 else given
+        if not isinstance(callback, Callback) and not callable(callback):
+            raise ValueError(
+                "callbacks should be a list of skorch callbacks, or of pairs of a name and a "
+                f"callback; got {given!r} in it."
+            )
 
 
 class EquiVAENet(NeuralNet):
@@ -142,6 +162,28 @@ class EquiVAENet(NeuralNet):
         self.epoch_terms = {"train": [], "valid": []}
         if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
             self._raise_diverged("weights became infinite or NaN")
+
+    def for_one_epoch(self, lr: float) -> "EquiVAENet":
+        """A copy that goes on for an epoch at a constant rate, whatever it was made for."""
+        net = copy.deepcopy(self)
+        net.max_epochs = net.iterator_train__max_epochs = 1
+        net.iterator_train__max_batch_size = net.batch_size
+        made_for_whole = ("lr_decay", "early_stopping")
+        net.callbacks_ = [(name, c) for name, c in net.callbacks_ if name not in made_for_whole]
+        for group in net.optimizer_.param_groups:
+            group["lr"] = lr
+        return net
+
+    def check_finite(self, prototypes: NDArray) -> None:
+        """Raise unless the trained networks give finite representations of the classes."""
+        if not np.isfinite(prototypes).all():
+            self._raise_diverged("representations of classes became infinite or NaN")
+
+    def take_history(self) -> list[dict[str, Any]]:
+        """Rows of the finished epochs, without their batches; the net's own history is emptied."""
+        rows = [{k: v for k, v in row.items() if k != "batches"} for row in self.history]
+        self.initialize_history()
+        return [row for row in rows if "train_loss" in row]
 
     def _raise_diverged(self, what: str) -> None:
         raise RuntimeError(

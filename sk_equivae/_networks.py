@@ -8,6 +8,7 @@ places; see :func:`make_body` and :func:`make_decoder_body` for what these must 
 import copy
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -15,9 +16,13 @@ from torch import Tensor, nn
 
 FILTERS = (8, 16, 32, 64, 64)
 KERNEL = 5
+SMALL_IMAGE = 16
+SMALL_KERNEL = 3
 # The convolutions end in a grid of about this size. Images above 32x32 are pooled
 # to it, so that the number of parameters does not grow with the image.
 MAX_GRID = 2
+# Units of the dense layers that take the place of the convolutions for tabular rows.
+DENSE = 128
 
 Body = nn.Module | Callable[..., nn.Module] | None
 
@@ -59,11 +64,11 @@ def strides(height: int, width: int) -> tuple[int, ...]:
     Examples
     --------
     >>> strides(28, 28), strides(16, 16), strides(8, 8)
-    ((1, 2, 2, 2, 2), (1, 2, 2, 2, 1), (1, 2, 1, 2, 1))
+    ((1, 2, 2, 2, 2), (1, 2, 2, 1, 2), (1, 1, 2, 1, 2))
     """
     n_slots = len(FILTERS) - 1
     n_halvings = min(n_slots, round(math.log2(min(height, width) / MAX_GRID)))
-    halved = {i * n_slots // n_halvings for i in range(n_halvings)}
+    halved = {(i + 1) * n_slots // n_halvings - 1 for i in range(n_halvings)}
     return (1, *(2 if slot in halved else 1 for slot in range(n_slots)))
 
 
@@ -77,31 +82,44 @@ def _grids(height: int, width: int) -> list[tuple[int, int]]:
 
 
 class Conv(nn.Conv2d):
-    """A 5x5 convolution that knows how many inputs an output sees on its grid.
+    """A convolution that knows how many inputs an output sees on its grid.
 
     On the smallest grids the outer taps of the kernel fall outside of the image
     always; they are left out.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, in_size: tuple, stride: int = 1):
-        kernel = tuple(min(KERNEL, 2 * size - 1) for size in in_size)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        in_size: tuple,
+        stride: int = 1,
+        kernel_size: int = KERNEL,
+    ):
+        kernel = tuple(min(kernel_size, 2 * size - 1) for size in in_size)
         padding = tuple(size // 2 for size in kernel)
         super().__init__(in_channels, out_channels, kernel, stride, padding)
-        taps = F.conv2d(
-            torch.ones(1, 1, *in_size), torch.ones(1, 1, *kernel), None, stride, padding
-        )
+        one = torch.ones(1, 1, *in_size)
+        taps = F.conv2d(one, torch.ones(1, 1, *kernel), None, stride, padding)
         self.fan_in = in_channels * float(taps.mean())
 
 
 class ConvBody(nn.Sequential):
-    """Five 5x5 convolutions, the first of stride 1, the others of stride 2 (see `strides`)."""
+    """Five 5x5 convolutions, the first of stride 1, the others of stride 2 (see `strides`).
 
-    def __init__(self, input_shape: tuple[int, ...]):
+    Images below 16 pixels, of which a 5x5 kernel would cover the half, get 3x3 kernels.
+    """
+
+    def __init__(self, input_shape: tuple[int, ...], batch_norm: bool = False):
         channels, height, width = input_shape
         *grids, last = _grids(height, width)
+        kernel = KERNEL if min(height, width) >= SMALL_IMAGE else SMALL_KERNEL
         layers: list[nn.Module] = []
         for n_filters, stride, grid in zip(FILTERS, strides(height, width), grids, strict=True):
-            layers += [Conv(channels, n_filters, grid, stride), nn.ReLU()]
+            layers.append(Conv(channels, n_filters, grid, stride, kernel))
+            if batch_norm:
+                layers.append(nn.BatchNorm2d(n_filters))
+            layers.append(nn.ReLU())
             channels = n_filters
         if max(last) > MAX_GRID:
             layers.append(nn.AdaptiveAvgPool2d(tuple(min(s, MAX_GRID) for s in last)))
@@ -138,22 +156,24 @@ class ConvDecoderBody(nn.Module):
 class DenseBody(nn.Sequential):
     """Two dense layers in the place of the convolutions, for tabular rows."""
 
-    def __init__(self, input_shape: tuple[int, ...], n_hidden: int = 128):
+    def __init__(self, input_shape: tuple[int, ...]):
         (n_features,) = input_shape
         super().__init__(
-            nn.Linear(n_features, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_hidden), nn.ReLU()
+            nn.Linear(n_features, DENSE), nn.ReLU(), nn.Linear(DENSE, DENSE), nn.ReLU()
         )
 
 
 class DenseDecoderBody(nn.Sequential):
     """The mirror of `DenseBody`."""
 
-    def __init__(self, n_inputs: int, output_shape: tuple[int, ...], n_hidden: int = 128):
+    def __init__(self, n_inputs: int, output_shape: tuple[int, ...]):
         (n_features,) = output_shape
-        super().__init__(nn.Linear(n_inputs, n_hidden), nn.ReLU(), nn.Linear(n_hidden, n_features))
+        super().__init__(nn.Linear(n_inputs, DENSE), nn.ReLU(), nn.Linear(DENSE, n_features))
 
 
-def make_body(body: Body, input_shape: tuple[int, ...]) -> tuple[nn.Module, int]:
+def make_body(
+    body: Body, input_shape: tuple[int, ...], batch_norm: bool = False
+) -> tuple[nn.Module, int]:
     """A fresh body for rows of `input_shape`, and the number of its outputs.
 
     Parameters
@@ -163,9 +183,12 @@ def make_body(body: Body, input_shape: tuple[int, ...]) -> tuple[nn.Module, int]
         `(channels, height, width)` or `(n_features,)`. It maps a float tensor
         of shape `(n, *input_shape)` to `(n, ...)`, which is flattened. None
         gives the paper's convolutions, or dense layers for tabular rows.
+    batch_norm : bool
+        Put batch normalisation into our own convolutions.
     """
     if body is None:
-        body = ConvBody if len(input_shape) == 3 else DenseBody
+        is_image = len(input_shape) == 3
+        body = partial(ConvBody, batch_norm=batch_norm) if is_image else DenseBody
     own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(input_shape)
     try:
         with torch.no_grad():

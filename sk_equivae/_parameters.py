@@ -1,5 +1,6 @@
 """The documentation of the parameters that both estimators share."""
 
+import inspect
 from typing import TypeVar
 
 PARAMETERS = """Parameters
@@ -18,20 +19,20 @@ image_shape : tuple, default=None
 
 likelihood : {"auto", "bernoulli", "gaussian"}, default="auto"
     Of the pixels or features. "bernoulli" takes values in [0, 1] or uint8. "gaussian"
-    standardises each feature (each channel of images). "auto" is "bernoulli" for grey
-    images of uint8 or of values in [0, 1] and for tabular rows of zeros and ones,
-    else "gaussian".
+    standardises each feature (each channel of images). "auto" is "bernoulli" for values
+    in [0, 1] that are nearly binary (like handwriting, not like photographs), else
+    "gaussian".
 
 representation : {"invariant", "equivariant", "both"}, default="invariant"
     What `transform` returns: f_inv(x), v, or the two side by side.
 {predict_with}
 unlabeled : object, default=-1
-    Marks unlabelled rows in y. None: every row is labelled, and -1 may be a class. In
-    an array of objects, None and NaN mark unlabelled rows too.
+    Marks unlabelled rows in y, as None and NaN do. None: every row is labelled, and -1
+    may be a class.
 
 max_epochs : int or "auto", default="auto"
     Passes over the data (over the unlabelled rows, if there are any). "auto" is 20, or
-    as many more as it takes to see 30,000 rows.
+    as many more as it takes to see 12,000 rows.
 
 batch_size : int, default=64
     Rows of a batch at the start. With unlabelled rows, at least a third of a batch is
@@ -40,7 +41,7 @@ batch_size : int, default=64
 max_batch_size : int or None, default=256
     The batch size doubles up to this over training, at equal intervals. None: it stays.
 
-lr : float, default=1e-3
+lr : float, default=3e-3
     Learning rate of Adam.
 
 lr_decay : {"cosine", None}, default="cosine"
@@ -77,7 +78,7 @@ complement_pool : {"confident", "labeled"}, default="confident"
 confidence : float in [0, 1], default=0.95
     From which q(y|x) on an unlabelled row counts as one of a class.
 
-class_threshold : float in [0, 1), default=0.01
+class_threshold : float in [0, 1), default=0.1
     Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6). 0 is the
     exact sum.
 
@@ -94,7 +95,10 @@ consistency_weight : float, default=1.0
 
 prototype_weight : float or "auto", default="auto"
     Weight of the log-probability of a row's class by its distance to the classes.
-    "auto": n_features / 40, at least 1. 0 in the paper.
+    "auto": n_features / 12, at least 1. 0 in the paper.
+
+batch_norm : bool, default=True
+    Batch normalisation in the convolutions of f_inv(x) and q(y|x). False in the paper.
 
 invariant_body, equivariant_body, posterior_body : module or callable, default=None
     Networks to use instead of the paper's convolutions (dense layers for tabular rows).
@@ -165,7 +169,7 @@ Class = TypeVar("Class", bound=type)
 
 def with_parameters(cls: Class) -> Class:
     """Put the text in the place of `{parameters}` in the docstring of a class."""
-    has_rule = "predict_with" in cls.__init__.__code__.co_varnames
+    has_rule = "predict_with" in inspect.signature(cls).parameters
     text = PARAMETERS.replace("{predict_with}", PREDICT_WITH if has_rule else "")
     text = text.replace("\n", "\n    ")
     cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text.rstrip())

@@ -20,6 +20,7 @@ from skorch.callbacks import (
 from skorch.helper import predefined_split
 from skorch.utils import noop
 from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import update_bn
 
 from ._augment import make_augment
 from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
 MIN_EPOCHS = 20
 # Small data sets are gone through until so many rows have been seen.
-MIN_ROWS_SEEN = 30_000
+MIN_ROWS_SEEN = 12_000
 VALIDATION_BATCH = 512
 INFERENCE_BATCH = 1024
+BATCH_NORM_ROWS = 16_384
 
 
 def auto_epochs(n_rows: int) -> int:
@@ -45,20 +47,20 @@ def auto_epochs(n_rows: int) -> int:
     Examples
     --------
     >>> auto_epochs(60_000), auto_epochs(150)
-    (20, 200)
+    (20, 80)
     """
     return max(MIN_EPOCHS, -(-MIN_ROWS_SEEN // n_rows))
 
 
 def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
-    """The rule behind `prototype_weight="auto"`: the bound grows with the features, and so do we."""
-    return max(1.0, float(np.prod(input_shape)) / 40)
+    """The rule behind `prototype_weight="auto"`: grows with the bound."""
+    return max(1.0, float(np.prod(input_shape)) / 12)
 
 
 def n_latents(latent_dim: Any) -> tuple[int, int]:
     """`latent_dim` as the sizes of r and v."""
     sizes = (latent_dim, latent_dim) if isinstance(latent_dim, Integral) else tuple(latent_dim)
-    if len(sizes) != 2 or not all(isinstance(size, Integral) and size > 0 for size in sizes):
+    if len(sizes) != 2 or not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
         raise ValueError(
             "latent_dim should be a positive int, or a pair of them: (invariant, equivariant); "
             f"got {latent_dim!r}."
@@ -113,13 +115,14 @@ def make_module(estimator: "BaseEquiVAE", X: NDArray, n_classes: int, seed: int)
         shift,
         scale,
         torch.Generator().manual_seed(seed),
+        batch_norm=estimator.batch_norm,
         invariant_body=estimator.invariant_body,
         equivariant_body=estimator.equivariant_body,
         posterior_body=estimator.posterior_body,
         decoder=estimator.decoder,
     ).to(getattr(torch, estimator.dtype))
     if spec.is_image:
-        module = module.to(memory_format=torch.channels_last)
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Averaged(module, estimator.ema_decay)
 
 
@@ -233,7 +236,7 @@ def train(
     n_epochs = auto_epochs(len(data)) if estimator.max_epochs == "auto" else estimator.max_epochs
     with own_randomness(seed, device):
         if old is not None and incremental:
-            net = copy.deepcopy(old)
+            net = old.for_one_epoch(estimator.lr)
         else:
             module = (
                 make_module(estimator, data.X, len(class_prior), seed)
@@ -247,8 +250,16 @@ def train(
             share = float((data.codes[data.rows] >= 0).mean())
         net.criterion_.set_data(class_prior, share)
         net.partial_fit(data)
+    _refresh_batch_norm(net, data)
     net.train_split = None  # it holds the validation rows
     return net
+
+
+def _refresh_batch_norm(net: EquiVAENet, data: RowDataset) -> None:
+    """Statistics for the averaged weights, of rows as they will come, not augmented."""
+    if net.module_.teacher is not None:
+        some = data.subset(data.rows[:: -(-len(data) // BATCH_NORM_ROWS)])
+        update_bn(OrderedBatches(some, INFERENCE_BATCH), net.module_.teacher, net.device)
 
 
 def class_means(net: EquiVAENet, data: RowDataset, pool: str, confidence: float) -> ClassMeans:

@@ -1,0 +1,122 @@
+"""Few-label views of bundled data."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from ._labels import UNLABELED, encode_labels
+
+
+def mask_labels(
+    y: ArrayLike, n_per_class: int, random_state: Any = None, unlabeled: Any = UNLABELED
+) -> NDArray:
+    """Keep the labels of a few rows of each class, drawn at random, and mark the rest.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels; rows that are marked unlabelled already stay so.
+    n_per_class : int
+        How many labels of each class to keep.
+    random_state : int, RandomState instance or None, default=None
+    unlabeled : object, default=-1
+        The marker, as the parameter of that name of the estimators.
+
+    Returns
+    -------
+    y : ndarray of shape (n,)
+        A copy. Of dtype object if the labels and the marker fit into no other, as
+        strings and -1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_equivae.datasets import mask_labels
+    >>> mask_labels([0, 0, 0, 1, 1, 1], 1, random_state=0)
+    array([-1, -1,  0, -1, -1,  1])
+    >>> mask_labels(["cat", "cat", "dog"], 1, random_state=0)
+    array([-1, 'cat', 'dog'], dtype=object)
+    """
+    if unlabeled is None:
+        raise ValueError(
+            "unlabeled should be a marker, such as -1; got None, which says that every row is "
+            "labelled. Leave it out for -1."
+        )
+    if int(n_per_class) != n_per_class or n_per_class < 1:
+        raise ValueError(
+            f"n_per_class should be an int of at least 1; got {n_per_class!r}. Pass how many "
+            "labels of each class to keep."
+        )
+    codes, classes = encode_labels(y, unlabeled)
+    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    if (counts < n_per_class).any():
+        few = {str(c): int(n) for c, n in zip(classes, counts, strict=True) if n < n_per_class}
+        raise ValueError(
+            f"Expected at least n_per_class={n_per_class} labelled rows of each class; got {few}. "
+            "Lower n_per_class, or leave these classes out."
+        )
+    rng = check_random_state(random_state)
+    kept = np.concatenate(
+        [
+            rng.permutation(np.flatnonzero(codes == code))[:n_per_class]
+            for code in range(len(classes))
+        ]
+    )
+    masked = np.full(len(codes), unlabeled, dtype=_common_dtype(classes, unlabeled))
+    masked[kept] = classes[codes[kept]]
+    return masked
+
+
+def _common_dtype(classes: NDArray, unlabeled: Any) -> np.dtype:
+    """The dtype of labels if the marker fits into it, else one that holds both as they are."""
+    marker = np.asarray(unlabeled)
+    numbers = "iuf"
+    if classes.dtype.kind in numbers and marker.dtype.kind in numbers:
+        fits = np.can_cast(np.min_scalar_type(unlabeled), classes.dtype)
+        return classes.dtype if fits else np.result_type(classes, np.min_scalar_type(unlabeled))
+    if classes.dtype.kind == marker.dtype.kind == "U":
+        return np.result_type(classes, marker)
+    return np.dtype(object)
+
+
+def load_few_digits(
+    n_per_class: int = 10, test_size: float = 0.3, random_state: Any = 0
+) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The 8x8 digits of scikit-learn, with few labels in the training part.
+
+    Parameters
+    ----------
+    n_per_class : int, default=10
+        Labels of each class in the training part.
+    test_size : float, default=0.3
+        Part of the 1797 images, the same in each class.
+    random_state : int, RandomState instance or None, default=0
+        For the split and for the draw of labels.
+
+    Returns
+    -------
+    X_train : ndarray of shape (n_train, 8, 8)
+        Values in [0, 1].
+    y_train : ndarray of shape (n_train,)
+        -1 for unlabelled images.
+    X_test : ndarray of shape (n_test, 8, 8)
+    y_test : ndarray of shape (n_test,)
+        With all labels.
+
+    Examples
+    --------
+    >>> from sk_equivae.datasets import load_few_digits
+    >>> X_train, y_train, X_test, y_test = load_few_digits(n_per_class=5)
+    >>> X_train.shape, (y_train >= 0).sum(), X_test.shape
+    ((1257, 8, 8), np.int64(50), (540, 8, 8))
+    """
+    rng = check_random_state(random_state)
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X.reshape(-1, 8, 8) / 16, y, test_size=test_size, stratify=y, random_state=rng
+    )
+    return X_train, mask_labels(y_train, n_per_class, rng), X_test, y_test
