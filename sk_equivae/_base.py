@@ -47,9 +47,10 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         "unlabeled": "no_validation",
         "max_epochs": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "max_batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="neither")],
         "lr_decay": [None, StrOptions({"cosine"})],
+        "kl_warmup": [Interval(Real, 0, 1, closed="both")],
         "ema_decay": [Interval(Real, 0, 1, closed="left")],
         "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
         "early_stopping": ["boolean"],
@@ -87,9 +88,10 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         unlabeled=-1,
         max_epochs="auto",
         batch_size=64,
-        max_batch_size=256,
+        max_batch_size="auto",
         lr=3e-3,
         lr_decay="cosine",
+        kl_warmup=0.4,
         ema_decay=0.99,
         gradient_clip=None,
         early_stopping=False,
@@ -126,6 +128,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self.max_batch_size = max_batch_size
         self.lr = lr
         self.lr_decay = lr_decay
+        self.kl_warmup = kl_warmup
         self.ema_decay = ema_decay
         self.gradient_clip = gradient_clip
         self.early_stopping = early_stopping

@@ -96,6 +96,34 @@ def check_callbacks(callbacks: list[Any] | None) -> None:
             )
 
 
+class KLWarmup(Callback):
+    """Raise the weight of KL[q(v | r_y, x) || p(v)] from 0 to 1 over the first steps.
+
+    With its whole weight from the start, v is dropped before the decoder has learnt to
+    use it, and is slow to come back.
+
+    Parameters
+    ----------
+    n_steps : int
+    """
+
+    def __init__(self, n_steps: int):
+        self.n_steps = n_steps
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        self.step_ = 0
+
+    def on_batch_begin(
+        self, net: Any, batch: Any = None, training: bool = False, **kw: Any
+    ) -> None:
+        if training:
+            net.criterion_.kl_weight = min(1.0, self.step_ / self.n_steps)
+            self.step_ += 1
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        net.criterion_.kl_weight = 1.0
+
+
 class EquiVAENet(NeuralNet):
     """Trains an `Averaged` module with an `EquiVAEObjective` as its criterion.
 
@@ -168,7 +196,7 @@ class EquiVAENet(NeuralNet):
         net = copy.deepcopy(self)
         net.max_epochs = net.iterator_train__max_epochs = 1
         net.iterator_train__max_batch_size = net.batch_size
-        made_for_whole = ("lr_decay", "early_stopping")
+        made_for_whole = ("lr_decay", "kl_warmup", "early_stopping")
         net.callbacks_ = [(name, c) for name, c in net.callbacks_ if name not in made_for_whole]
         for group in net.optimizer_.param_groups:
             group["lr"] = lr

@@ -171,6 +171,16 @@ class DenseDecoderBody(nn.Sequential):
         super().__init__(nn.Linear(n_inputs, DENSE), nn.ReLU(), nn.Linear(DENSE, n_features))
 
 
+def _try_out(network: nn.Module, *shape: int) -> Tensor:
+    """What a network gives for zeros; in eval mode, so that its statistics stay as they are."""
+    training = network.training
+    try:
+        with torch.no_grad():
+            return network.eval()(torch.zeros(shape))
+    finally:
+        network.train(training)
+
+
 def make_body(
     body: Body, input_shape: tuple[int, ...], batch_norm: bool = False
 ) -> tuple[nn.Module, int]:
@@ -191,8 +201,7 @@ def make_body(
         body = partial(ConvBody, batch_norm=batch_norm) if is_image else DenseBody
     own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(input_shape)
     try:
-        with torch.no_grad():
-            out = own(torch.zeros(2, *input_shape))
+        out = _try_out(own, 2, *input_shape)
     except Exception as error:
         raise ValueError(
             f"The body {type(own).__name__} should map a tensor of shape (n, "
@@ -221,8 +230,7 @@ def make_decoder_body(body: Body, n_inputs: int, output_shape: tuple[int, ...]) 
         body = ConvDecoderBody if len(output_shape) == 3 else DenseDecoderBody
     own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(n_inputs, output_shape)
     try:
-        with torch.no_grad():
-            got = tuple(own(torch.zeros(2, n_inputs)).shape)
+        got = tuple(_try_out(own, 2, n_inputs).shape)
     except Exception as error:
         raise ValueError(
             f"The decoder {type(own).__name__} should map a tensor of shape (n, {n_inputs}) "

@@ -153,6 +153,7 @@ class EquiVAEObjective(nn.Module):
         self.register_buffer("class_embeddings", torch.zeros(n_classes, n_hidden))
         self.register_buffer("seen", torch.zeros(n_classes, dtype=torch.bool))
         self.labeled_share = 1.0
+        self.kl_weight = 1.0
         self.m_max = m_max
         self.class_threshold = class_threshold
         self.complement_pool = complement_pool
@@ -207,8 +208,10 @@ class EquiVAEObjective(nn.Module):
         terms["prototype"] = (
             (lab_weight + unlab_weight) * _log_probability(distances, targets)
         ).sum()
+        kl_weight = self.kl_weight if self.training else 1.0
         terms["objective"] = (
             terms["elbo"]
+            + (1 - kl_weight) * terms["kl_v"]
             + self.label_weight * terms["log_q_y"]
             + self.consistency_weight * terms["consistency"]
             + self.prototype_weight * terms["prototype"]

@@ -38,14 +38,19 @@ batch_size : int, default=64
     Rows of a batch at the start. With unlabelled rows, at least a third of a batch is
     labelled as long as there are so many.
 
-max_batch_size : int or None, default=256
-    The batch size doubles up to this over training, at equal intervals. None: it stays.
+max_batch_size : int, "auto" or None, default="auto"
+    The batch size doubles up to this over training, at equal intervals, as in the paper.
+    "auto" is 256, or as much of it as leaves 100 batches an epoch. None: it stays.
 
 lr : float, default=3e-3
     Learning rate of Adam.
 
 lr_decay : {"cosine", None}, default="cosine"
     How the learning rate falls over training. Not used by `partial_fit`.
+
+kl_warmup : float in [0, 1], default=0.4
+    The part of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0 to
+    1, so that v is of use before it costs. 0 in the paper. Not used by `partial_fit`.
 
 ema_decay : float in [0, 1), default=0.99
     Decay of the moving average of the weights, which labels the unlabelled rows during

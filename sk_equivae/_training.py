@@ -26,7 +26,7 @@ from ._augment import make_augment
 from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
 from ._inputs import resolve_device, shift_and_scale
 from ._module import EquiVAEModule
-from ._net import Averaged, CosineDecay, EquiVAENet
+from ._net import Averaged, CosineDecay, EquiVAENet, KLWarmup
 from ._objective import EquiVAEObjective, confident_targets
 from ._prototypes import ClassMeans
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 MIN_EPOCHS = 20
 # Small data sets are gone through until so many rows have been seen.
 MIN_ROWS_SEEN = 12_000
+MAX_BATCH = 256
+MIN_BATCHES = 100
 VALIDATION_BATCH = 512
 INFERENCE_BATCH = 1024
 BATCH_NORM_ROWS = 16_384
@@ -50,6 +52,19 @@ def auto_epochs(n_rows: int) -> int:
     (20, 80)
     """
     return max(MIN_EPOCHS, -(-MIN_ROWS_SEEN // n_rows))
+
+
+def auto_batch_size(n_rows: int, batch_size: int) -> int:
+    """The rule behind `max_batch_size="auto"`: 256, but at least 100 batches an epoch.
+
+    Examples
+    --------
+    >>> auto_batch_size(60_000, 64), auto_batch_size(20_000, 64), auto_batch_size(1_000, 64)
+    (256, 128, 64)
+    """
+    while 2 * batch_size <= MAX_BATCH and n_rows // (2 * batch_size) >= MIN_BATCHES:
+        batch_size *= 2
+    return batch_size
 
 
 def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
@@ -152,6 +167,8 @@ def _make_callbacks(
     if estimator.lr_decay == "cosine" and n_steps is not None:
         schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
         callbacks.append(("lr_decay", schedule))
+    if estimator.kl_warmup > 0 and n_steps is not None:
+        callbacks.append(("kl_warmup", KLWarmup(max(1, round(estimator.kl_warmup * n_steps)))))
     if estimator.gradient_clip is not None:
         callbacks.append(("gradient_clip", GradientNormClipping(estimator.gradient_clip)))
     if has_validation:
@@ -185,7 +202,10 @@ def make_net(
     """A net that trains `module` for `n_epochs`; for one at a constant rate without a number."""
     codes = data.codes[data.rows]
     batch_size = estimator.batch_size
-    largest = max(batch_size, estimator.max_batch_size or 0) if n_epochs else batch_size
+    largest = estimator.max_batch_size or batch_size
+    if largest == "auto":
+        largest = auto_batch_size(len(data), batch_size)
+    largest = max(batch_size, largest) if n_epochs else batch_size
     n_steps = count_steps(codes, batch_size, largest, n_epochs) if n_epochs else None
     return EquiVAENet(
         module,

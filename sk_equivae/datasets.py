@@ -84,14 +84,14 @@ def _common_dtype(classes: NDArray, unlabeled: Any) -> np.dtype:
 
 
 def load_few_digits(
-    n_per_class: int = 10, test_size: float = 0.3, random_state: Any = 0
+    n_per_class: int | None = 10, test_size: float = 0.3, random_state: Any = 0
 ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """The 8x8 digits of scikit-learn, with few labels in the training part.
 
     Parameters
     ----------
-    n_per_class : int, default=10
-        Labels of each class in the training part.
+    n_per_class : int or None, default=10
+        Labels of each class in the training part; None keeps all.
     test_size : float, default=0.3
         Part of the 1797 images, the same in each class.
     random_state : int, RandomState instance or None, default=0
@@ -119,4 +119,6 @@ def load_few_digits(
     X_train, X_test, y_train, y_test = train_test_split(
         X.reshape(-1, 8, 8) / 16, y, test_size=test_size, stratify=y, random_state=rng
     )
-    return X_train, mask_labels(y_train, n_per_class, rng), X_test, y_test
+    if n_per_class is not None:
+        y_train = mask_labels(y_train, n_per_class, rng)
+    return X_train, y_train, X_test, y_test

@@ -1,0 +1,1 @@
+"""Questions about sk_equivae, one script each, with the answers in `results/`."""

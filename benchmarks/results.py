@@ -1,0 +1,70 @@
+"""Result files: one JSON file a run, written whole or not at all, never run twice."""
+
+import json
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "results"
+PACKAGES = ("sk-equivae", "torch", "scikit-learn", "skorch", "numpy")
+
+
+def run_once(path: Path, config: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict:
+    """The result in `path`, measured now if it is not there yet.
+
+    Parameters
+    ----------
+    path : Path
+        Below `FOLDER`, one for each configuration and seed.
+    config : dict
+        What was run, the seed with it.
+    measure : callable
+        Runs it, and returns its figures.
+    """
+    if path.exists():
+        return json.loads(path.read_text())
+    start = time.perf_counter()
+    figures = measure()
+    result = {"config": config, **figures, **provenance(time.perf_counter() - start)}
+    write(path, result)
+    return result
+
+
+def provenance(seconds: float) -> dict[str, Any]:
+    """Where, when and with what a result was made."""
+    return {
+        "wall_seconds": round(seconds, 2),
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "versions": {name: version(name) for name in PACKAGES}
+        | {"python": platform.python_version()},
+        "cpu": {"machine": platform.machine(), "cores": os.cpu_count()},
+    }
+
+
+def commit() -> str:
+    """The commit of the source tree; with a mark if files have changed since."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Write to a file beside it first: a run that is killed leaves nothing half-written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".part") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    os.replace(file.name, path)
+
+
+def read(folder: Path) -> Iterator[dict[str, Any]]:
+    """All results of a folder, in the order of their names."""
+    for path in sorted(folder.glob("*.json")):
+        yield json.loads(path.read_text())

@@ -1,0 +1,44 @@
+"""Small modules and objectives in float64, for tests of the parts."""
+
+import torch
+
+from sk_equivae._module import EquiVAEModule
+from sk_equivae._objective import EquiVAEObjective
+
+
+def tiny_module(input_shape=(4,), n_classes=3, n_latents=(3, 2), likelihood="gaussian", **params):
+    generator = torch.Generator().manual_seed(params.pop("seed", 0))
+    shift, scale = params.pop("shift", torch.zeros(())), params.pop("scale", torch.ones(()))
+    module = EquiVAEModule(
+        input_shape, n_classes, n_latents, likelihood, shift, scale, generator, **params
+    )
+    return module.double()
+
+
+def tiny_objective(module, *, labeled_share=0.5, prior=None, **params):
+    """An objective for `module`; every class of the batch stands in whole, and no added terms."""
+    n_classes = module.posterior.output.out_features
+    chosen = {
+        "m_max": 1000,
+        "class_threshold": 0.0,
+        "complement_pool": "labeled",
+        "confidence": 0.95,
+        "label_weight": 1.0,
+        "consistency_weight": 0.0,
+        "prototype_weight": 0.0,
+        "augment": None,
+    }
+    objective = EquiVAEObjective(
+        n_classes, module.invariant.dense.out_features, **{**chosen, **params}
+    ).double()
+    prior = torch.full((n_classes,), 1 / n_classes) if prior is None else torch.as_tensor(prior)
+    objective.set_data(prior.double().numpy(), labeled_share)
+    return objective
+
+
+def random_rows(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)

@@ -1,0 +1,222 @@
+"""The networks of Appendix B: equal to torch's own layers, of the right size and scale."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from _models import random_rows, seeded
+from torch import nn
+
+from sk_equivae._module import Decoder, EquiVAEModule
+from sk_equivae._networks import (
+    FILTERS,
+    ConvBody,
+    ConvDecoderBody,
+    DenseBody,
+    UpConv,
+    initialize,
+    make_body,
+    make_decoder_body,
+    strides,
+)
+
+LAYERS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("width", [1, 2, 5, 8])
+@pytest.mark.parametrize("odd", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_upconv_is_a_transposed_convolution(height, width, odd):
+    out_size = (2 * height - odd[0], 2 * width - odd[1])
+    layer = UpConv(3, 2, (height, width), out_size).double()
+    x = random_rows(2, 3, height, width).requires_grad_()
+    ours = layer(x)
+    theirs = F.conv_transpose2d(
+        x, layer.weight, layer.bias, 2, 2, output_padding=(1 - odd[0], 1 - odd[1])
+    )
+    assert ours.shape == (2, 2, *out_size)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+    up = random_rows(*ours.shape, seed=1)
+    wanted = (x, layer.weight, layer.bias)
+    for mine, own in zip(
+        torch.autograd.grad(ours, wanted, up), torch.autograd.grad(theirs, wanted, up), strict=True
+    ):
+        torch.testing.assert_close(mine, own, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 8, 8), (3, 8, 8), (2, 9, 11), (1, 13, 8), (1, 15, 15), (1, 17, 31), (3, 33, 32),
+     (5, 8, 40), (1, 45, 70), (3, 64, 64)],
+)  # fmt: skip
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_images_of_any_size_go_in_and_come_out(shape, batch_norm):
+    body, n_features = make_body(None, shape, batch_norm)
+    h = body(torch.rand(2, *shape))
+    assert h.shape == (2, n_features)
+    assert n_features <= FILTERS[-1] * 2 * 2
+    assert make_decoder_body(None, 10, shape)(torch.rand(2, 10)).shape == (2, *shape)
+
+
+def test_bodies_follow_appendix_b():
+    convolutions = [m for m in ConvBody((1, 28, 28)).modules() if isinstance(m, nn.Conv2d)]
+    assert [c.out_channels for c in convolutions] == [8, 16, 32, 64, 64]
+    assert [c.stride[0] for c in convolutions] == [1, 2, 2, 2, 2]
+    assert [c.kernel_size for c in convolutions[:4]] == [(5, 5)] * 4
+    mirror = [m for m in ConvDecoderBody(9, (3, 28, 28)).modules() if isinstance(m, LAYERS[:2])]
+    assert [c.out_channels for c in mirror] == [64, 32, 16, 8, 3]
+    assert [c.stride[0] for c in mirror] == [2, 2, 2, 2, 1]
+
+
+def test_no_image_is_halved_away():
+    for size in range(8, 70):
+        assert strides(size, size)[0] == 1
+        last = size
+        for stride in strides(size, size):
+            last = -(-last // stride)
+        assert last >= 2
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 8, 8), (1, 28, 28), (3, 32, 32), (3, 64, 64), (1, 130, 100), (4,), (784,)]
+)
+def test_under_a_million_parameters(shape):
+    one = torch.ones(())
+    module = EquiVAEModule(shape, 10, (16, 16), "gaussian", one, one, seeded(), batch_norm=True)
+    assert sum(p.numel() for p in module.parameters()) < 1_000_000
+
+
+def gains(network, *inputs):
+    """E[output^2] of each layer that computes, over 2 E[x^2] of what went into the network."""
+    seen = []
+    hooks = [
+        layer.register_forward_hook(lambda *a: seen.append(a[2].square().mean().item()))
+        for layer in network.modules()
+        if isinstance(layer, LAYERS)
+    ]
+    with torch.no_grad():
+        network(*inputs)
+    for hook in hooks:
+        hook.remove()
+    start = torch.cat([x.flatten() for x in inputs]).square().mean().item()
+    return torch.tensor(seen) / (2 * start)
+
+
+def make_network(part, shape):
+    if part == "body":
+        return ConvBody(shape), (random_rows(64, *shape).float(),)
+    decoder = Decoder(None, shape, (128, 64), (16, 16))
+    return decoder, (random_rows(64, 16).float(), random_rows(64, 16, seed=1).float())
+
+
+@pytest.mark.parametrize("part", ["body", "decoder"])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28), (3, 28, 28)])
+def test_initialisation_keeps_the_scale(part, shape):
+    several = []
+    for seed in range(4):
+        network, inputs = make_network(part, shape)
+        initialize(network, seeded(seed))
+        several.append(gains(network, *inputs))
+    mean = torch.stack(several).mean(dim=0)
+    assert len(mean) == (5 if part == "body" else 9)
+    assert (mean > 1 / 3).all()
+    assert (mean < 3).all()
+
+
+@pytest.mark.parametrize("part", ["body", "decoder"])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 28, 28)])
+def test_the_default_of_torch_would_not_keep_the_scale(part, shape):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network, inputs = make_network(part, shape)
+    assert gains(network, *inputs)[-1] < 0.1
+
+
+def test_initialisation_comes_from_the_generator():
+    one, same, other = (DenseBody((4,)) for _ in range(3))
+    for body, seed in zip((one, same, other), (0, 0, 1), strict=True):
+        initialize(body, seeded(seed))
+    assert torch.equal(one[0].weight, same[0].weight)
+    assert not torch.equal(one[0].weight, other[0].weight)
+
+
+# -------------------------------------------------------------------- a user's own
+
+
+class Pooled(nn.Module):
+    """Gives (n, c, 2, 2), not flat."""
+
+    def __init__(self, input_shape):
+        super().__init__()
+        self.input_shape = input_shape
+
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(x, 2)
+
+
+def test_a_class_is_called_with_the_shape_and_its_output_flattened():
+    body, n_features = make_body(Pooled, (3, 9, 8))
+    assert body[0].input_shape == (3, 9, 8)
+    assert n_features == 12
+    assert body(torch.rand(5, 3, 9, 8)).shape == (5, 12)
+
+
+def test_a_module_is_copied():
+    given = nn.Linear(4, 6)
+    body, n_features = make_body(given, (4,))
+    assert n_features == 6
+    assert body[0] is not given
+    assert torch.equal(body[0].weight, given.weight)
+    decoder = make_decoder_body(given, 4, (6,))
+    assert decoder is not given
+    assert torch.equal(decoder.weight, given.weight)
+
+
+def test_trying_a_body_out_leaves_its_statistics_alone():
+    given = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 4))
+    for own in (make_body(given, (4,))[0][0], make_decoder_body(given, 4, (4,))):
+        assert own[1].num_batches_tracked == 0
+        assert torch.equal(own[1].running_mean, given[1].running_mean)
+        assert own.training
+
+
+def test_a_decoder_is_called_with_inputs_and_shape():
+    class Wide(nn.Sequential):
+        def __init__(self, n_inputs, output_shape):
+            super().__init__(nn.Linear(n_inputs, 12), nn.Unflatten(1, output_shape))
+
+    assert make_decoder_body(Wide, 5, (3, 2, 2))(torch.rand(7, 5)).shape == (7, 3, 2, 2)
+
+
+class Gives(nn.Module):
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+
+    def forward(self, x):
+        return self.output
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (nn.Linear(5, 2), r"Linear should map a tensor of shape \(n, 4\).*raised"),
+        (Gives(torch.zeros(2)), r"one row for each.*got \(2,\)"),
+        (Gives(torch.zeros(3, 2)), r"got \(3, 2\)"),
+        (Gives((torch.zeros(2, 2),)), "got tuple"),
+    ],
+)
+def test_bodies_that_do_not_fit(body, message):
+    with pytest.raises(ValueError, match=message):
+        make_body(body, (4,))
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (nn.Linear(5, 4), r"shape \(n, 3\) to \(n, 4\); it raised"),
+        (nn.Linear(3, 5), r"shape \(2, 3\) to \(2, 4\); got \(2, 5\)"),
+    ],
+)
+def test_decoders_that_do_not_fit(body, message):
+    with pytest.raises(ValueError, match=message):
+        make_decoder_body(body, 3, (4,))

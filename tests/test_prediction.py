@@ -1,0 +1,83 @@
+"""The three rules, each against its formula."""
+
+import pytest
+import torch
+from _models import random_rows, tiny_module
+
+from sk_equivae._prediction import RULES, bound_by_class, class_logits
+
+LOG_PRIOR = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64).log()
+
+
+@pytest.fixture
+def module():
+    return tiny_module()
+
+
+@pytest.fixture
+def x():
+    return random_rows(6, 4)
+
+
+@pytest.fixture
+def r():
+    return random_rows(3, 3, seed=1)
+
+
+def test_prototype_rule(module, x, r):
+    expected = -(torch.cdist(module.f_inv(x), r) ** 2)
+    torch.testing.assert_close(class_logits(module, x, r, LOG_PRIOR, "prototype"), expected)
+
+
+def test_posterior_rule(module, x, r):
+    logits = class_logits(module, x, r, LOG_PRIOR, "posterior")
+    torch.testing.assert_close(logits, module.classify(x))
+
+
+def test_likelihood_rule_is_eq_4_at_the_mean_of_v(module, x, r):
+    logits = class_logits(module, x, r, LOG_PRIOR, "likelihood")
+    for n in range(len(x)):
+        for code in range(3):
+            q_v = module.encode(x[n : n + 1], r[code : code + 1])
+            mean, variance = q_v.mean, q_v.variance
+            kl = 0.5 * (mean**2 + variance - 1 - variance.log()).sum()
+            gap = x[n] - module.decode(r[code : code + 1], mean).mean[0]
+            density = -0.5 * (gap**2 + torch.tensor(2 * torch.pi).log()).sum()
+            expected = density - kl + LOG_PRIOR[code]
+            torch.testing.assert_close(logits[n, code], expected)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_logits_are_float64_and_finite_far_away(module, r, rule):
+    module = module.float()
+    x = module.normalize(torch.full((2, 4), 3e38))
+    logits = class_logits(module, x, r.float(), LOG_PRIOR.float(), rule)
+    assert logits.dtype == torch.float64
+    assert logits.softmax(dim=1).isfinite().all()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_class_never_seen_has_probability_zero(module, x, r, rule):
+    r[1] = torch.nan
+    probability = class_logits(module, x, r, LOG_PRIOR, rule).softmax(dim=1)
+    assert (probability[:, 1] == 0).all()
+    torch.testing.assert_close(probability.sum(dim=1), torch.ones(6).double())
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_added_classes_take_what_the_prototypes_give_them(module, x, r, rule):
+    """The rest is divided by the rule, among the classes of training."""
+    more = torch.cat([r[:1], random_rows(1, 3, seed=2), r[1:]])
+    trained, log_prior = torch.tensor([0, 2, 3]), LOG_PRIOR[[0, 0, 1, 2]]
+    probability = class_logits(module, x, more, log_prior, rule, trained).softmax(dim=1)
+    by_distance = class_logits(module, x, more, log_prior, "prototype").softmax(dim=1)
+    torch.testing.assert_close(probability[:, 1], by_distance[:, 1])
+    without = class_logits(module, x, r, LOG_PRIOR, rule).softmax(dim=1)
+    torch.testing.assert_close(
+        probability[:, trained], without * (1 - by_distance[:, 1:2]), rtol=1e-6, atol=1e-12
+    )
+
+
+def test_bound_does_not_mix_rows(module, x, r):
+    whole = bound_by_class(module, x, r, LOG_PRIOR)
+    torch.testing.assert_close(bound_by_class(module, x[3:4], r, LOG_PRIOR), whole[3:4])
