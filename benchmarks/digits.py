@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from benchmarks.results import FOLDER, read, run_once
+from benchmarks.results import FOLDER, mean_and_error, read, run_once
 from sk_equivae import EquiVAEClassifier
 from sk_equivae.datasets import load_few_digits
 
@@ -80,11 +80,7 @@ def table(folder: Path) -> str:
     ]
     for (method, rule), row in errors.items():
         name = f"{method}, {rule}" if "EquiVAE" in method else method
-        cells = [
-            f"{np.mean(row[n]):.2f} ± {np.std(row[n]) / max(1, len(row[n]) - 1) ** 0.5:.2f}"
-            f" ({len(row[n])})" if n in row else ""
-            for n in labels
-        ]  # fmt: skip
+        cells = [mean_and_error(row[n]) if n in row else "" for n in labels]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

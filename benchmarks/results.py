@@ -1,15 +1,18 @@
 """Result files: one JSON file a run, written whole or not at all, never run twice."""
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("sk-equivae", "torch", "scikit-learn", "skorch", "numpy")
@@ -56,11 +59,22 @@ def commit() -> str:
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
-    """Write to a file beside it first: a run that is killed leaves nothing half-written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, suffix=".part") as file:
+    """Write a result; a run that is killed leaves nothing half-written."""
+    with whole(path, "w") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
+
+
+@contextlib.contextmanager
+def whole(path: Path, mode: str) -> Iterator[IO]:
+    """A file that has its name only once all of it is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(mode, dir=path.parent, delete=False, suffix=".part") as file:
+        try:
+            yield file
+        except BaseException:
+            os.unlink(file.name)
+            raise
     os.replace(file.name, path)
 
 
@@ -68,3 +82,9 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
     """All results of a folder, in the order of their names."""
     for path in sorted(folder.glob("*.json")):
         yield json.loads(path.read_text())
+
+
+def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:
+    """Mean ± the paper's standard error, and in brackets of how many values."""
+    error = np.std(values) / max(1, len(values) - 1) ** 0.5
+    return f"{np.mean(values):.{decimals}f} ± {error:.{decimals}f} ({len(values)})"

@@ -4,6 +4,7 @@ from ._classifier import EquiVAEClassifier
 from ._display import LatentSpaceDisplay, LearningCurveDisplay
 from ._display_grids import LatentGridDisplay, StyleTransferDisplay
 from ._display_images import InterpolationDisplay, SamplesDisplay
+from ._explore import explore
 from ._transformer import EquiVAETransformer
 
 __version__ = "0.1.0"
@@ -17,4 +18,5 @@ __all__ = [
     "LearningCurveDisplay",
     "SamplesDisplay",
     "StyleTransferDisplay",
+    "explore",
 ]

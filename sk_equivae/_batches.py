@@ -124,8 +124,8 @@ def _composition(n_labeled: int, n_unlabeled: int, batch_size: int) -> tuple[int
     if n_unlabeled == 0:
         return batch_size, -(-n // batch_size)
     part = max(LABELED_PART, n_labeled / n)
-    few = min(n_labeled, max(1, round(batch_size * part)))
-    return few, -(-n_unlabeled // max(1, batch_size - few))
+    few = min(n_labeled, max(1, round(batch_size * part)), batch_size - 1)
+    return few, max(-(-n_unlabeled // (batch_size - few)), -(-n_labeled // max(1, few)))
 
 
 def count_steps(codes: NDArray, batch_size: int, max_batch_size: int, max_epochs: int) -> int:

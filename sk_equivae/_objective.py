@@ -325,6 +325,7 @@ class EquiVAEObjective(nn.Module):
         means, others, counts = leave_one_out(h, targets, len(self.log_prior))
         means = torch.where((counts > 0)[:, None], means, self.class_embeddings)
         logits = prototype_logits(f_inv, module.invariant.head(means))  # (n, n_classes)
+        logits = logits.masked_fill((counts == 0) & ~self.seen, -torch.inf)
         own = -(f_inv - module.invariant.head(others)).square().sum(dim=1, keepdim=True)
         code = targets.clamp(min=0)[:, None]
         has_others = counts[code] > 1

@@ -261,18 +261,30 @@ def train(
             module = (
                 make_module(estimator, data.X, len(class_prior), seed)
                 if old is None
-                else copy.deepcopy(old.module_)
+                else _copied(old, estimator.latent_dim)
             )
             epochs = None if incremental else n_epochs
             net = make_net(estimator, module, data, valid, epochs, device, seed)
         share = estimator.labeled_share
         if share == "auto":
-            share = float((data.codes[data.rows] >= 0).mean())
+            labeled = data.codes[data.rows] >= 0
+            share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
         net.partial_fit(data)
     _refresh_batch_norm(net, data)
     net.train_split = None  # it holds the validation rows
     return net
+
+
+def _copied(old: EquiVAENet, latent_dim: Any) -> Averaged:
+    """The networks of a warm start."""
+    sizes = old.module_.module.n_latents
+    if sizes != n_latents(latent_dim):
+        raise ValueError(
+            f"warm_start=True goes on with the networks of the last fit, whose latent_dim is "
+            f"{sizes}; got latent_dim={latent_dim!r}. Set it back, or set warm_start=False."
+        )
+    return copy.deepcopy(old.module_)
 
 
 def _refresh_batch_norm(net: EquiVAENet, data: RowDataset) -> None:

@@ -374,3 +374,10 @@ def test_defaults_are_small():
     X = np.random.RandomState(0).uniform(size=(8, 28, 28))
     model.fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
     assert sum(p.numel() for p in model.net_.module_.predictor.parameters()) < 1_000_000
+
+
+def test_warm_start_with_another_latent_dim_is_refused(blobs):
+    X, y = blobs
+    model = EquiVAEClassifier(latent_dim=2, max_epochs=1, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"latent_dim is \(2, 2\); got latent_dim=3"):
+        model.set_params(latent_dim=3).fit(X, y)

@@ -1,0 +1,170 @@
+"""From parameters to a net: rules, splits, and randomness that is given back."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+from torch import nn
+
+from sk_equivae import EquiVAEClassifier
+from sk_equivae._batches import RowDataset
+from sk_equivae._training import (
+    auto_epochs,
+    auto_prototype_weight,
+    class_means,
+    n_latents,
+    own_randomness,
+    split_validation,
+)
+
+
+@pytest.mark.parametrize(
+    "n_rows, epochs", [(1, 12_000), (150, 80), (601, 20), (600, 20), (599, 21), (10**6, 20)]
+)
+def test_auto_epochs(n_rows, epochs):
+    assert auto_epochs(n_rows) == epochs
+
+
+def test_auto_prototype_weight():
+    assert auto_prototype_weight((4,)) == 1
+    assert auto_prototype_weight((3, 8, 8)) == 16
+
+
+def test_latent_dim_is_a_number_or_a_pair():
+    assert n_latents(7) == (7, 7)
+    assert n_latents((3, 5)) == (3, 5)
+    assert n_latents([np.int64(3), 5]) == (3, 5)
+
+
+@pytest.mark.parametrize("wrong", [(3,), (3, 5, 7), (3, 0), (-1, 2), (2.5, 3), ("a", "b")])
+def test_latent_dim_that_is_neither(wrong):
+    with pytest.raises(ValueError, match="positive int, or a pair"):
+        n_latents(wrong)
+
+
+# -------------------------------------------------------------------- validation
+
+
+def make_data(counts, n_unlabeled):
+    codes = np.concatenate([np.full(n, code) for code, n in enumerate(counts)])
+    codes = np.random.RandomState(0).permutation(np.r_[codes, np.full(n_unlabeled, -1)])
+    return RowDataset(np.zeros((len(codes), 2)), (2,), codes)
+
+
+@pytest.mark.parametrize("counts", [(20, 20, 20), (50, 5, 5), (2, 2), (2, 40)])
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5])
+def test_validation_is_labelled_and_stratified(counts, fraction):
+    data = make_data(counts, 30)
+    train, valid = split_validation(data, fraction, seed=0)
+    assert not set(train.rows) & set(valid.rows)
+    assert sorted([*train.rows, *valid.rows]) == data.rows.tolist()
+    in_train = np.bincount(data.codes[train.rows] + 1, minlength=len(counts) + 1)
+    in_valid = np.bincount(data.codes[valid.rows] + 1, minlength=len(counts) + 1)
+    assert in_valid[0] == 0
+    assert in_train[0] == 30
+    assert (in_train[1:] > 0).all()
+    n_valid = max(len(counts), round(fraction * sum(counts)))
+    assert in_valid.sum() == n_valid
+    share = np.array(counts) / sum(counts)
+    assert (np.abs(in_valid[1:] - n_valid * share) <= 1).all()
+
+
+def test_validation_is_by_the_seed_and_within_the_rows():
+    data = make_data((20, 20), 10).subset(np.arange(40))
+    one, same, other = (split_validation(data, 0.3, seed)[1].rows for seed in (0, 0, 1))
+    assert one.tolist() == same.tolist() != other.tolist()
+    assert one.max() < 40
+
+
+@pytest.mark.parametrize("counts", [(20, 1), (1, 1), (2, 2, 1)])
+def test_validation_needs_two_rows_a_class(counts):
+    with pytest.raises(ValueError, match=r"at least 2 labelled rows a class: label more"):
+        split_validation(make_data(counts, 30), 0.2, seed=0)
+
+
+# -------------------------------------------------------------------- randomness
+
+
+def test_own_randomness_is_seeded_inside_and_restored_outside():
+    before = torch.get_rng_state()
+    with own_randomness(3, "cpu"):
+        one = torch.rand(3)
+    torch.testing.assert_close(torch.get_rng_state(), before)
+    with own_randomness(3, "cpu"):
+        same = torch.rand(3)
+    with own_randomness(4, "cpu"):
+        other = torch.rand(3)
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_own_randomness_is_restored_after_an_error():
+    before = torch.get_rng_state()
+    with pytest.raises(RuntimeError), own_randomness(3, "cpu"):
+        torch.rand(3) @ torch.rand(4)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_networks_with_dropout_of_their_own_are_seeded_too(make, blobs, assert_same):
+    def body(shape):
+        return nn.Sequential(nn.Linear(*shape, 8), nn.Dropout(0.5))
+
+    before = torch.get_rng_state()
+    one = make(invariant_body=body).fit(*blobs)
+    torch.rand(10)
+    assert_same(one, make(invariant_body=body).fit(*blobs))
+    torch.set_rng_state(before)
+
+
+# -------------------------------------------------------------------- after training
+
+
+def test_class_means_count_confident_rows_if_they_may(make, blobs, few):
+    X = blobs[0]
+    net = make(max_epochs=20).fit(X, few).net_
+    data = RowDataset(X, (4,), few)
+    module = net.module_.predictor
+    with torch.no_grad():
+        x = module.normalize(torch.from_numpy(X.copy()))
+        h, q_y = module.invariant.embed(x), module.classify(x).softmax(dim=1)
+    confidence = q_y[few < 0].amax(dim=1).median().item()
+    labeled = class_means(net, data, "labeled", confidence)
+    sure = class_means(net, data, "confident", confidence)
+    probability, code = (t.numpy() for t in q_y.max(dim=1))
+    codes = np.where(few >= 0, few, np.where(probability >= confidence, code, -1))
+    for means, target in ((labeled, few), (sure, codes)):
+        assert means.weights.tolist() == np.bincount(target[target >= 0]).tolist()
+        for label in range(3):
+            torch.testing.assert_close(
+                means.means[label].float(), h[target == label].mean(dim=0), rtol=1e-4, atol=1e-4
+            )
+    assert sure.weights.sum() > labeled.weights.sum()
+
+
+def test_batch_norm_has_the_statistics_of_the_average(images):
+    """Those of its own activations on the rows as they come."""
+    X, y = images
+    model = EquiVAEClassifier(latent_dim=2, max_epochs=2, random_state=0).fit(X, y)
+    module = model.net_.module_.predictor.eval()
+    convolution, norm, *_ = module.invariant.body[0]
+    assert isinstance(norm, nn.BatchNorm2d)
+    with torch.no_grad():
+        h = convolution(module.normalize(torch.from_numpy(X.copy())[:, None]))
+    torch.testing.assert_close(norm.running_mean, h.mean(dim=(0, 2, 3)), rtol=1e-3, atol=1e-4)
+
+
+def test_the_net_keeps_no_rows(make, few, blobs):
+    model = make(early_stopping=True, validation_fraction=0.4).fit(blobs[0], few)
+    assert model.net_.train_split is None
+    assert not any(isinstance(value, RowDataset) for value in vars(model.net_).values())
+
+
+def test_early_stopping_stops_and_keeps_the_best():
+    X, y = make_blobs(80, 4, centers=3, cluster_std=5.0, random_state=0)
+    model = EquiVAEClassifier(
+        latent_dim=2, max_epochs=60, batch_size=16, lr=0.03, lr_decay=None, early_stopping=True,
+        validation_fraction=0.3, n_iter_no_change=4, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    losses = [row["valid_loss"] for row in model.history_]
+    assert len(losses) < 60
+    assert len(losses) - 1 - np.argmin(losses) >= 3
