@@ -211,6 +211,7 @@ def _describe_decoder(estimator: Any) -> dict[str, Any]:
         "kind": "image" if spec.is_image else "tabular",
         "shape": list(spec.input_shape),
         "likelihood": spec.likelihood,
+        "bytes": spec.dtype == np.uint8,
         "reach": REACH,
         "dense_r": weights.layer("linear", decoder.dense_r, relu=True),
         "dense_v": weights.layer("linear", decoder.dense_v, relu=True),
@@ -233,15 +234,15 @@ def _conv_layers(body: ConvDecoderBody, weights: _Weights) -> list[dict]:
     channels = body.dense.out_features // (body.start[0] * body.start[1])
     source = {"rows": rows.tolist(), "columns": columns.tolist()}
     layers.append({"op": "grid", "channels": channels, "in_size": body.start, **source})
-    size, stack = body.grid, list(body.layers)
+    size: tuple = body.grid
+    stack = list(body.layers)
     for layer in stack:
         if not isinstance(layer, Conv | UpConv):
             continue
-        up = isinstance(layer, UpConv)
-        out_size = layer.out_size if up else size
+        out_size = layer.out_size if isinstance(layer, UpConv) else size
         layers.append(
             weights.layer(
-                "upconv" if up else "conv",
+                "upconv" if isinstance(layer, UpConv) else "conv",
                 layer,
                 relu=layer is not stack[-1],
                 n_in=layer.in_channels,

@@ -16,6 +16,7 @@ from sk_equivae._networks import (
     initialize,
     make_body,
     make_decoder_body,
+    output_layer,
     strides,
 )
 
@@ -129,6 +130,12 @@ def test_the_default_of_torch_would_not_keep_the_scale(part, shape):
         torch.manual_seed(0)
         network, inputs = make_network(part, shape)
     assert gains(network, *inputs)[-1] < 0.1
+
+
+def test_a_layer_without_a_rectifier_keeps_the_scale_too():
+    layer = output_layer(200, 200)
+    initialize(layer, seeded())
+    assert layer(random_rows(100, 200).float()).var().item() == pytest.approx(1, rel=0.1)
 
 
 def test_initialisation_comes_from_the_generator():

@@ -6,8 +6,11 @@ import numpy as np
 import torch
 from _models import seeded, tiny_module, tiny_objective
 
+from sk_equivae import _objective
 
-def test_cost_of_a_step_does_not_grow_with_m_max():
+
+def test_cost_of_a_step_does_not_grow_with_m_max(monkeypatch):
+    monkeypatch.setattr(_objective, "draw_m", lambda m_max, generator: m_max)  # the dearest
     module = tiny_module((1, 28, 28), 10, (16, 16), "bernoulli").float()
     x = torch.from_numpy(np.random.RandomState(0).uniform(size=(64, 1, 28, 28)).astype("float32"))
     batch = x, torch.arange(64) % 10, torch.ones(64)

@@ -142,7 +142,8 @@ function makeDecoder(model) {
       const group = i % nGroups; // the channel, which comes last, or the feature
       const mean = bernoulli ? 1 / (1 + Math.exp(-x[i])) : x[i];
       const place = group * perGroup + Math.floor(i / nGroups);
-      out[place] = mean * model.scale[group] + model.shift[group];
+      const value = mean * model.scale[group] + model.shift[group];
+      out[place] = model.bytes ? clamp(value, 0, 255) : value;
     }
     return out;
   }

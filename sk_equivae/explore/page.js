@@ -91,7 +91,8 @@
   function drawMap() {
     if (!isImage) return;
     const [, height, width] = model.shape;
-    const cell = Math.max(height, width);
+    const side = Math.max(height, width);
+    const cell = side + 2 * Math.max(1, Math.round(side / 28)); // a gap, the same on all sides
     const nUp = state.axes.length > 1 ? MAP : 1;
     const nAcross = nUp > 1 ? MAP : 4;
     const map = $("map");
@@ -120,7 +121,7 @@
 
   function styleText() {
     if (state.style !== null) {
-      return `of ${noun} ${state.style + 1}, a ${model.classes[styles[state.style].code]}`;
+      return `of ${noun} #${state.style + 1}, a ${model.classes[styles[state.style].code]}`;
     }
     if (state.v.every((x) => x === 0)) return "typical (v = 0)";
     return "of your own";
@@ -175,7 +176,7 @@
     tile.title = hint;
     const canvas = element("canvas");
     canvas.setAttribute("aria-hidden", "true");
-    tile.append(canvas, element("div", "", text));
+    tile.append(canvas, text);
     tile.addEventListener("click", onClick);
     parent.append(tile);
     return { tile, canvas };
@@ -339,16 +340,27 @@
     option.selected = i === state.basis;
     $("basis").append(option);
   });
+  if (!isImage) {
+    $("result-title").textContent = "The model makes up a row";
+    $("drawing-note").textContent =
+      model.likelihood === "bernoulli"
+        ? "A bar is full where a feature is as high as it can be."
+        : `Bars start at the mean of a feature and are full at ${model.reach} standard deviations.`;
+  }
   $("taking-note").textContent = model.styles.given
     ? `These ${noun}s were given; the model draws from what it understood of them.`
     : `These ${noun}s were made up by the model.`;
   model.classes.forEach((label, code) =>
-    classTiles.push(makeTile($("classes"), label, `class ${label}`, () => change({ code })))
+    classTiles.push(
+      makeTile($("classes"), element("div", "", label), `class ${label}`, () => change({ code }))
+    )
   );
   styles.forEach(({ code }, i) => {
     const label = model.classes[code];
-    const hint = `${noun} ${i + 1}, class ${label}`;
-    styleTiles.push(makeTile($("styles"), `${i + 1}: ${label}`, hint, () => take(i)));
+    const hint = `${noun} #${i + 1}, class ${label}`;
+    const text = element("div", "", `a ${label}`);
+    text.prepend(element("span", "note", `#${i + 1} `));
+    styleTiles.push(makeTile($("styles"), text, hint, () => take(i)));
   });
   connect();
   makeDirections();
