@@ -81,6 +81,11 @@ def _grids(height: int, width: int) -> list[tuple[int, int]]:
     return grids
 
 
+def _kernel(height: int, width: int) -> int:
+    """Images below 16 pixels, of which a 5x5 kernel would cover the half, get 3x3 kernels."""
+    return KERNEL if min(height, width) >= SMALL_IMAGE else SMALL_KERNEL
+
+
 class Conv(nn.Conv2d):
     """A convolution that knows how many inputs an output sees on its grid.
 
@@ -105,15 +110,12 @@ class Conv(nn.Conv2d):
 
 
 class ConvBody(nn.Sequential):
-    """Five 5x5 convolutions, the first of stride 1, the others of stride 2 (see `strides`).
-
-    Images below 16 pixels, of which a 5x5 kernel would cover the half, get 3x3 kernels.
-    """
+    """Five 5x5 convolutions, the first of stride 1, the others of stride 2 (see `strides`)."""
 
     def __init__(self, input_shape: tuple[int, ...], batch_norm: bool = False):
         channels, height, width = input_shape
         *grids, last = _grids(height, width)
-        kernel = KERNEL if min(height, width) >= SMALL_IMAGE else SMALL_KERNEL
+        kernel = _kernel(height, width)
         layers: list[nn.Module] = []
         for n_filters, stride, grid in zip(FILTERS, strides(height, width), grids, strict=True):
             layers.append(Conv(channels, n_filters, grid, stride, kernel))
@@ -136,6 +138,7 @@ class ConvDecoderBody(nn.Module):
         self.start = tuple(min(s, MAX_GRID) for s in grids[0])
         self.grid = grids[0]
         self.dense = nn.Linear(n_inputs, FILTERS[-1] * self.start[0] * self.start[1])
+        kernel = _kernel(height, width)
         n_filters = FILTERS[::-1]  # (64, 64, 32, 16, 8): the first is that of the start
         layers: list[nn.Module] = []
         for i, stride in enumerate(strides(height, width)[:0:-1]):
@@ -143,8 +146,9 @@ class ConvDecoderBody(nn.Module):
             if stride == 2:
                 layers += [UpConv(before, after, grids[i], grids[i + 1]), nn.ReLU()]
             else:
-                layers += [Conv(before, after, grids[i]), nn.ReLU()]
-        self.layers = nn.Sequential(*layers, Conv(n_filters[-1], channels, grids[-1]))
+                layers += [Conv(before, after, grids[i], kernel_size=kernel), nn.ReLU()]
+        last = Conv(n_filters[-1], channels, grids[-1], kernel_size=kernel)
+        self.layers = nn.Sequential(*layers, last)
 
     def forward(self, h: Tensor) -> Tensor:
         x = F.relu(self.dense(h)).unflatten(1, (FILTERS[-1], *self.start))  # (n, 64, h/16, w/16)
@@ -171,12 +175,15 @@ class DenseDecoderBody(nn.Sequential):
         super().__init__(nn.Linear(n_inputs, DENSE), nn.ReLU(), nn.Linear(DENSE, n_features))
 
 
-def _try_out(network: nn.Module, *shape: int) -> Tensor:
+def _try_out(network: Callable, *shape: int) -> Tensor:
     """What a network gives for zeros; in eval mode, so that its statistics stay as they are."""
+    x = torch.zeros(shape)
+    if not isinstance(network, nn.Module):
+        return network(x)
     training = network.training
     try:
         with torch.no_grad():
-            return network.eval()(torch.zeros(shape))
+            return network.eval()(x)
     finally:
         network.train(training)
 

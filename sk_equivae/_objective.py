@@ -33,6 +33,9 @@ from ._prototypes import prototype_logits
 # log p(y) of a class that has been announced but not seen.
 SMALLEST_PRIOR = 1e-6
 
+# Of so many classes, at most, an unlabelled row is decoded.
+MAX_PLAUSIBLE = 3
+
 TERMS = (
     "objective", "elbo", "reconstruction", "kl_v", "kl_y", "log_p_y",
     "log_q_y", "consistency", "prototype",
@@ -81,18 +84,21 @@ def truncate(q_y: Tensor, threshold: float) -> Tensor:
     """q(y | x) without the classes below `threshold`, normalised again.
 
     Eq. 6 holds for any q(y | x), so with the truncated one it is still a bound;
-    classes of probability 0 need not be decoded. The most probable class stays.
+    classes of probability 0 need not be decoded. The most probable class stays, and
+    not more than the `MAX_PLAUSIBLE` most probable: at the start of training all classes
+    are plausible, and decoding them all teaches little. The threshold 0 is the exact sum.
 
     Examples
     --------
     >>> import torch
-    >>> truncate(torch.tensor([[0.75, 0.2495, 0.0005], [0.5, 0.25, 0.25]]), 1e-2)
-    tensor([[0.7504, 0.2496, 0.0000],
-            [0.5000, 0.2500, 0.2500]])
+    >>> truncate(torch.tensor([[0.75, 0.2495, 0.0004, 0.0001], [0.4, 0.3, 0.2, 0.1]]), 1e-2)
+    tensor([[0.7504, 0.2496, 0.0000, 0.0000],
+            [0.4444, 0.3333, 0.2222, 0.0000]])
     """
     if threshold <= 0:
         return q_y
-    keep = (q_y >= threshold) | (q_y >= q_y.amax(dim=1, keepdim=True))
+    most = q_y.topk(min(MAX_PLAUSIBLE, q_y.shape[1]), dim=1).values
+    keep = (q_y >= most[:, :1].clamp(max=threshold)) & (q_y >= most[:, -1:])
     q_y = q_y * keep
     return q_y / q_y.sum(dim=1, keepdim=True)
 
@@ -197,6 +203,7 @@ class EquiVAEObjective(nn.Module):
 
         q_y = self._label_posterior(module, x, y, logits if seen_x is x else None, teacher)
         targets = confident_targets(y, q_y, self.confidence)
+        q_y = truncate(q_y, self.class_threshold)
         pool = targets if self.complement_pool == "confident" else y
         lab_weight, unlab_weight = _row_weights(y, weight)
 
@@ -238,7 +245,7 @@ class EquiVAEObjective(nn.Module):
             probability = logits[unlabeled].softmax(dim=1)
         else:
             probability = module.classify(x[unlabeled]).softmax(dim=1)
-        return q_y.index_put((unlabeled,), truncate(probability, self.class_threshold))
+        return q_y.index_put((unlabeled,), probability)
 
     def _taught(self, teacher: EquiVAEModule, x: Tensor) -> Tensor:
         """The teacher's q(y | x) and prototype softmax, averaged.

@@ -80,12 +80,12 @@ complement_pool : {"confident", "labeled"}, default="confident"
     Who may stand in for other rows of a class: labelled rows and those unlabelled
     ones whose q(y|x) reaches `confidence`, or, as in the paper, labelled rows only.
 
-confidence : float in [0, 1], default=0.95
+confidence : float in [0, 1], default=0.8
     From which q(y|x) on an unlabelled row counts as one of a class.
 
-class_threshold : float in [0, 1), default=0.1
-    Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6). 0 is the
-    exact sum.
+class_threshold : float in [0, 1), default=0.01
+    Classes with a smaller q(y|x), and all but the three most probable, are left out of the
+    sum over classes (Eq. 6). 0 is the exact sum.
 
 labeled_share : float or "auto", default="auto"
     What part of the bound on all rows (Eq. 7) the labelled rows make up. "auto": their

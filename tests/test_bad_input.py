@@ -193,7 +193,7 @@ BAD_PARAMETERS = {
     "max_batch_size": [1],
     "lr": [0, -1.0, NAN],
     "lr_decay": ["linear"],
-    "kl_warmup": 1.5,
+    "kl_warmup": [1.5, -0.1],
     "ema_decay": [1.0, -0.1],
     "gradient_clip": [0],
     "early_stopping": ["yes"],

@@ -28,6 +28,7 @@ CASES = {
         "complement_pool": "labeled",
         "consistency_weight": 0.0,
         "ema_decay": 0.0,
+        "kl_warmup": 0.0,
         "likelihood": "bernoulli",
         "lr_decay": None,
         "prototype_weight": 0.0,

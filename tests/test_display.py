@@ -40,7 +40,10 @@ def digits():
 
 @pytest.fixture(scope="module")
 def image_model(digits):
-    return EquiVAEClassifier(latent_dim=(3, 2), max_epochs=1, random_state=0).fit(*digits)
+    model = EquiVAEClassifier(
+        latent_dim=(3, 2), likelihood="bernoulli", max_epochs=1, random_state=0
+    )
+    return model.fit(*digits)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from _models import seeded, tiny_module
+from _models import random_rows, seeded, tiny_module, tiny_objective
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 
@@ -65,6 +65,38 @@ def test_learning_rate_decays_over_the_whole_training(make, blobs):
     np.testing.assert_allclose(rates, expected, atol=1e-12)
     constant = make(lr_decay=None, lr=0.01).fit(*blobs).history_
     assert [row["lr"] for row in constant] == [0.01, 0.01]
+
+
+class Weights(Callback):
+    """Notes the weight of KL of v in each batch of training, and of validation."""
+
+    def initialize(self):
+        self.seen = {True: [], False: []}
+        return self
+
+    def on_batch_end(self, net, training, **kwargs):
+        self.seen[training].append(net.criterion_.kl_weight)
+
+
+def test_weight_of_kl_rises_over_a_part_of_training(make, blobs):
+    model = make(max_epochs=5, kl_warmup=0.5, max_batch_size=None, callbacks=[("w", Weights())])
+    net = model.fit(*blobs).net_
+    expected = np.minimum(1, np.arange(20) / 10)  # 4 batches in each of 5 epochs
+    np.testing.assert_allclose(dict(net.callbacks_)["w"].seen[True], expected)
+    assert model.set_params(kl_warmup=1.0).fit(*blobs).net_.criterion_.kl_weight == 1.0
+    net = model.set_params(kl_warmup=0.0).fit(*blobs).net_
+    assert set(dict(net.callbacks_)["w"].seen[True]) == {1.0}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_weight_of_kl_is_for_training_only(training):
+    module = tiny_module()
+    objective = tiny_objective(module, label_weight=0.0).train(training)
+    objective.kl_weight = 0.25
+    batch = random_rows(6, 4), torch.arange(6) % 3, torch.ones(6).double()
+    terms = objective(module, batch, seeded())
+    free = 0.75 * terms["kl_v"] if training else 0
+    torch.testing.assert_close(terms["objective"], terms["elbo"] + free)
 
 
 def test_history_holds_every_term_for_train_and_valid(make, blobs, few):

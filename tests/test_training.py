@@ -9,6 +9,7 @@ from torch import nn
 from sk_equivae import EquiVAEClassifier
 from sk_equivae._batches import RowDataset
 from sk_equivae._training import (
+    auto_batch_size,
     auto_epochs,
     auto_prototype_weight,
     class_means,
@@ -23,6 +24,16 @@ from sk_equivae._training import (
 )
 def test_auto_epochs(n_rows, epochs):
     assert auto_epochs(n_rows) == epochs
+
+
+@pytest.mark.parametrize(
+    "n_rows, batch_size, largest",
+    [(10**6, 64, 256), (25_600, 64, 256), (25_599, 64, 128), (100, 64, 64), (10**6, 100, 200),
+     (10**6, 500, 500)],
+)  # fmt: skip
+def test_auto_batch_size(n_rows, batch_size, largest):
+    """256, or as much of it by doubling as leaves 100 batches."""
+    assert auto_batch_size(n_rows, batch_size) == largest
 
 
 def test_auto_prototype_weight():
