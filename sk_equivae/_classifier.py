@@ -62,7 +62,7 @@ class EquiVAEClassifier(ClassifierMixin, BaseEquiVAE):
         max_batch_size="auto",
         lr=3e-3,
         lr_decay="cosine",
-        kl_warmup=0.4,
+        kl_warmup="auto",
         ema_decay=0.99,
         gradient_clip=None,
         early_stopping=False,

@@ -48,9 +48,10 @@ lr : float, default=3e-3
 lr_decay : {"cosine", None}, default="cosine"
     How the learning rate falls over training. Not used by `partial_fit`.
 
-kl_warmup : float in [0, 1], default=0.4
+kl_warmup : float in [0, 1] or "auto", default="auto"
     The part of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0 to
-    1, so that v is of use before it costs. 0 in the paper. Not used by `partial_fit`.
+    1, so that v is of use before it costs. "auto": 0.4 for images, 0 for tabular rows.
+    0 in the paper. Not used by `partial_fit`.
 
 ema_decay : float in [0, 1), default=0.99
     Decay of the moving average of the weights, which labels the unlabelled rows during

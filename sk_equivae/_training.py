@@ -37,6 +37,8 @@ MIN_EPOCHS = 20
 # Small data sets are gone through until so many rows have been seen.
 MIN_ROWS_SEEN = 12_000
 MAX_BATCH = 256
+# For images only: v of a few features, when it is free, takes over what r should hold.
+KL_WARMUP = 0.4
 MIN_BATCHES = 100
 VALIDATION_BATCH = 512
 INFERENCE_BATCH = 1024
@@ -167,8 +169,11 @@ def _make_callbacks(
     if estimator.lr_decay == "cosine" and n_steps is not None:
         schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
         callbacks.append(("lr_decay", schedule))
-    if estimator.kl_warmup > 0 and n_steps is not None:
-        callbacks.append(("kl_warmup", KLWarmup(max(1, round(estimator.kl_warmup * n_steps)))))
+    warmup = estimator.kl_warmup
+    if warmup == "auto":
+        warmup = KL_WARMUP if estimator._spec.is_image else 0.0
+    if warmup > 0 and n_steps is not None:
+        callbacks.append(("kl_warmup", KLWarmup(max(1, round(warmup * n_steps)))))
     if estimator.gradient_clip is not None:
         callbacks.append(("gradient_clip", GradientNormClipping(estimator.gradient_clip)))
     if has_validation:

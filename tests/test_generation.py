@@ -26,7 +26,7 @@ def blobs():
 
 @pytest.fixture(scope="module")
 def tabular(blobs):
-    return EquiVAEClassifier(latent_dim=(3, 2), max_epochs=80, dtype="float64", random_state=0).fit(
+    return EquiVAEClassifier(latent_dim=(3, 2), max_epochs=40, dtype="float64", random_state=0).fit(
         *blobs
     )
 
