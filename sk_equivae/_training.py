@@ -278,6 +278,7 @@ def train(
         net.partial_fit(data)
     _refresh_batch_norm(net, data)
     net.train_split = None  # it holds the validation rows
+    net.module = net.criterion = None  # skorch would pickle them beside `module_` once more
     return net
 
 

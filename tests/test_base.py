@@ -172,11 +172,11 @@ def test_validation_rows_are_labelled_and_stratified(blobs):
 
 def test_early_stopping_stops_and_keeps_the_best(make, blobs, few):
     X, _ = blobs
-    params = {"early_stopping": True, "max_epochs": 60, "n_iter_no_change": 2, "lr": 0.02}
+    params = {"early_stopping": True, "max_epochs": 60, "n_iter_no_change": 1, "lr": 0.05}
     model = make(**params, validation_fraction=0.3).fit(X, few)
     losses = [row["valid_loss"] for row in model.history_]
     assert model.n_iter_ < 60
-    assert np.argmin(losses) == len(losses) - 3
+    assert np.argmin(losses) == len(losses) - 2
     best = dict(model.net_.callbacks_)["early_stopping"].best_model_weights_
     for name, value in model.net_.module_.state_dict().items():
         assert torch.equal(value, best[name])
