@@ -2,23 +2,23 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from torch import Tensor
 
 from ._batches import OrderedBatches, RowDataset
+from ._device import to_device
 from ._generation import GenerationMixin
 from ._inputs import DTYPES, flatten, make_spec, no_strings
 from ._labels import check_labeled, encode_labels, known_classes
 from ._module import EquiVAEModule
 from ._net import check_callbacks
+from ._parameters import CONSTRAINTS
 from ._prediction import class_logits
 from ._training import INFERENCE_BATCH, class_means, train
 
@@ -38,44 +38,7 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
 class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
     """What the classifier and the transformer share."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        "latent_dim": [Interval(Integral, 1, None, closed="left"), tuple, list],
-        "m_max": [Interval(Integral, 1, None, closed="left")],
-        "image_shape": [None, tuple, list],
-        "likelihood": [StrOptions({"auto", "bernoulli", "gaussian"})],
-        "representation": [StrOptions({"invariant", "equivariant", "both"})],
-        "unlabeled": "no_validation",
-        "max_epochs": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
-        "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "lr_decay": [None, StrOptions({"cosine"})],
-        "kl_warmup": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "ema_decay": [Interval(Real, 0, 1, closed="left")],
-        "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "augment": [None, StrOptions({"auto", "affine"}), callable],
-        "complement_pool": [StrOptions({"labeled", "confident"})],
-        "confidence": [Interval(Real, 0, 1, closed="both")],
-        "class_threshold": [Interval(Real, 0, 1, closed="left")],
-        "labeled_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
-        "label_weight": [Interval(Real, 0, None, closed="left")],
-        "consistency_weight": [Interval(Real, 0, None, closed="left")],
-        "prototype_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "batch_norm": ["boolean"],
-        "invariant_body": [None, callable],
-        "equivariant_body": [None, callable],
-        "posterior_body": [None, callable],
-        "decoder": [None, callable],
-        "device": [str],
-        "dtype": [StrOptions({"float32", "float64"})],
-        "callbacks": [None, list],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict] = CONSTRAINTS
 
     def __init__(
         self,
@@ -112,6 +75,8 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         decoder=None,
         device="auto",
         dtype="float32",
+        amp="auto",
+        compile=False,
         callbacks=None,
         warm_start=False,
         random_state=None,
@@ -149,6 +114,8 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self.decoder = decoder
         self.device = device
         self.dtype = dtype
+        self.amp = amp
+        self.compile = compile
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.random_state = random_state
@@ -358,7 +325,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         parts = []
         with torch.inference_mode():
             for x, _, _ in OrderedBatches(data, INFERENCE_BATCH):
-                x = module.normalize(x.to(module.scale.device, non_blocking=True))
+                x = module.normalize(to_device(x, module.scale.device))
                 parts.append(function(x).cpu().numpy())
         return np.concatenate(parts)
 

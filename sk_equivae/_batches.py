@@ -31,6 +31,8 @@ class RowDataset(Dataset):
     weight : ndarray of shape (n,), optional
     rows : ndarray, optional
         Which rows belong to this data set; all of them without it.
+    device_X : Tensor, optional
+        X on the device that trains, if it is kept there.
     """
 
     def __init__(
@@ -40,33 +42,42 @@ class RowDataset(Dataset):
         codes: NDArray | None = None,
         weight: NDArray | None = None,
         rows: NDArray | None = None,
+        device_X: Tensor | None = None,
     ):
         self.X = X
         self.input_shape = input_shape
         self.rows = np.arange(len(X)) if rows is None else rows
         self.codes = np.full(len(X), -1) if codes is None else codes
         self.weight = np.ones(len(X)) if weight is None else weight
+        self.device_X = device_X
 
     def subset(self, rows: NDArray) -> "RowDataset":
         """The same data, with other rows counted in."""
-        return RowDataset(self.X, self.input_shape, self.codes, self.weight, rows)
+        return RowDataset(self.X, self.input_shape, self.codes, self.weight, rows, self.device_X)
+
+    def on(self, device: str) -> "RowDataset":
+        """The same data, with X kept on the device."""
+        X = torch.from_numpy(np.array(self.X)).to(device)
+        return RowDataset(self.X, self.input_shape, self.codes, self.weight, self.rows, X)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, index: NDArray | slice) -> Batch:
-        """A batch (x, y, weight) on the CPU."""
+        """A batch (x, y, weight); x is where X is, y and weight are on the CPU."""
         rows = self.rows[index]
-        if isinstance(index, slice) and len(rows) == rows[-1] - rows[0] + 1:
-            x = np.array(self.X[rows[0] : rows[-1] + 1])  # cheaper than picking rows
+        if self.device_X is not None:
+            x = self.device_X[torch.from_numpy(rows).to(self.device_X.device)]
+        elif isinstance(index, slice) and len(rows) == rows[-1] - rows[0] + 1:
+            # cheaper than picking rows
+            x = torch.from_numpy(np.array(self.X[rows[0] : rows[-1] + 1]))
         else:
-            x = self.X[rows]
-        tensor = torch.from_numpy(np.ascontiguousarray(x))
+            x = torch.from_numpy(np.ascontiguousarray(self.X[rows]))
         if len(self.input_shape) == 3:
             channels, height, width = self.input_shape
             # (n, h, w, c) seen as (n, c, h, w): channels-last in memory
-            tensor = tensor.reshape(-1, height, width, channels).permute(0, 3, 1, 2)
-        return tensor, torch.from_numpy(self.codes[rows]), torch.from_numpy(self.weight[rows])
+            x = x.reshape(-1, height, width, channels).permute(0, 3, 1, 2)
+        return x, torch.from_numpy(self.codes[rows]), torch.from_numpy(self.weight[rows])
 
 
 def grown_batch_size(batch_size: int, max_batch_size: int, epoch: int, max_epochs: int) -> int:

@@ -4,14 +4,18 @@ import torch
 from torch import Tensor
 
 
-def draw_m(m_max: int, generator: torch.Generator) -> int:
-    """m, uniform on 1, ..., m_max."""
-    device = generator.device
-    return int(torch.randint(1, m_max + 1, (), generator=generator, device=device))
+def draw_m(m_max: int, generator: torch.Generator) -> Tensor:
+    """m, uniform on 1, ..., m_max; it stays on the device, which nobody waits for."""
+    return torch.randint(1, m_max + 1, (), generator=generator, device=generator.device)
 
 
 def complements(
-    rows: Tensor, classes: Tensor, codes: Tensor, m: int, generator: torch.Generator
+    rows: Tensor,
+    classes: Tensor,
+    codes: Tensor,
+    m: Tensor | int,
+    m_max: int,
+    generator: torch.Generator,
 ) -> Tensor:
     r"""Weights that average m random rows of a class, never the row itself.
 
@@ -28,8 +32,10 @@ def complements(
         The row n and the class y of each pair.
     codes : Tensor of shape (n_rows,)
         The class of each row of the batch; -1 where it may stand in for nobody.
-    m : int
+    m : Tensor or int
         How many to average; a class with fewer candidates uses all of them.
+    m_max : int
+        The most that m can be.
 
     Returns
     -------
@@ -41,7 +47,7 @@ def complements(
     >>> import torch
     >>> codes = torch.tensor([0, 0, 1, 0, -1])
     >>> rows, classes = torch.tensor([0, 2, 4]), torch.tensor([0, 1, 1])
-    >>> complements(rows, classes, codes, m=2, generator=torch.Generator())
+    >>> complements(rows, classes, codes, m=2, m_max=2, generator=torch.Generator())
     tensor([[0.0000, 0.5000, 0.0000, 0.5000, 0.0000],
             [0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
             [0.0000, 0.0000, 1.0000, 0.0000, 0.0000]])
@@ -50,8 +56,10 @@ def complements(
     itself = rows[:, None] == torch.arange(n_rows, device=rows.device)
     candidates = (classes[:, None] == codes) & ~itself  # (n_pairs, n_rows)
     order = torch.rand(candidates.shape, generator=generator, device=rows.device)
-    drawn = order.masked_fill(~candidates, -1.0).topk(min(m, n_rows), dim=1)
-    picked = torch.zeros_like(order).scatter_(1, drawn.indices, (drawn.values >= 0).to(order.dtype))
+    drawn = order.masked_fill(~candidates, -1.0).topk(min(m_max, n_rows), dim=1)
+    first = torch.arange(drawn.values.shape[1], device=rows.device) < m
+    kept = ((drawn.values >= 0) & first).to(order.dtype)
+    picked = torch.zeros_like(order).scatter_(1, drawn.indices, kept)
     return picked / picked.sum(dim=1, keepdim=True).clamp(min=1)
 
 

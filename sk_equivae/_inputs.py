@@ -234,21 +234,3 @@ def to_user(X: NDArray, spec: InputSpec) -> NDArray:
     if spec.dtype == np.uint8:
         X = X.round().clip(0, 255)
     return X.astype(spec.dtype)
-
-
-def resolve_device(device: str, dtype: str) -> str:
-    """ "auto" to the best device there is; another is checked to be there."""
-    if device == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        if torch.backends.mps.is_available() and dtype != "float64":
-            return "mps"
-        return "cpu"
-    try:
-        torch.zeros(1, device=device, dtype=getattr(torch, dtype))
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise ValueError(
-            f"device={device!r} with dtype={dtype!r} is not available on this machine "
-            f"({str(error).splitlines()[0]}). Use device='auto', or 'cpu'."
-        ) from error
-    return device

@@ -41,7 +41,20 @@ def _dropout(h: Tensor, generator: torch.Generator | None) -> Tensor:
     return h * keep / (1 - DROPOUT)
 
 
-class InvariantEncoder(nn.Module):
+class WithBody(nn.Module):
+    """A network with a body, which may compute in bfloat16; the rest is too small to gain."""
+
+    body: nn.Module
+    amp = False
+
+    def run_body(self, x: Tensor) -> Tensor:
+        if not self.amp:
+            return self.body(x)
+        with torch.autocast(x.device.type, torch.bfloat16):
+            return self.body(x).to(x.dtype)
+
+
+class InvariantEncoder(WithBody):
     """f_inv(x) = head(embed(x)); the mean over complements is taken between the two."""
 
     def __init__(
@@ -59,13 +72,13 @@ class InvariantEncoder(nn.Module):
         self.output = output_layer(hidden[1], n_invariant)
 
     def embed(self, x: Tensor) -> Tensor:
-        return F.relu(self.dense(self.body(x)))
+        return F.relu(self.dense(self.run_body(x)))
 
     def head(self, h: Tensor) -> Tensor:
         return self.output(F.relu(self.hidden(h)))
 
 
-class EquivariantEncoder(nn.Module):
+class EquivariantEncoder(WithBody):
     """q(v | r_y, x) from a body of its own and a dense layer of r_y."""
 
     def __init__(self, body: Body, input_shape: tuple, hidden: tuple[int, int], n_latents: tuple):
@@ -81,7 +94,7 @@ class EquivariantEncoder(nn.Module):
         self.log_variance = output_layer(hidden[1], n_equivariant)
 
     def embed(self, x: Tensor) -> Tensor:
-        return F.relu(self.dense(self.body(x)))
+        return F.relu(self.dense(self.run_body(x)))
 
     def forward(self, h: Tensor, r: Tensor) -> Independent:
         joint = torch.cat([h, F.relu(self.dense_r(r))], dim=1)
@@ -89,7 +102,7 @@ class EquivariantEncoder(nn.Module):
         return posterior_v(mean, self.log_variance(F.relu(self.hidden_variance(joint))))
 
 
-class LabelPosterior(nn.Module):
+class LabelPosterior(WithBody):
     """Logits of q(y | x), from a body of its own and stop_grad(f_inv(x))."""
 
     def __init__(
@@ -110,13 +123,13 @@ class LabelPosterior(nn.Module):
         self.output = output_layer(hidden[1], n_classes)
 
     def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
-        h = torch.cat([F.relu(self.dense(self.body(x))), f_inv.detach()], dim=1)
+        h = torch.cat([F.relu(self.dense(self.run_body(x))), f_inv.detach()], dim=1)
         for layer in self.hidden:
             h = _dropout(F.relu(layer(h)), generator)
         return self.output(h)
 
 
-class Decoder(nn.Module):
+class Decoder(WithBody):
     """The output of p(x | r_y, v): logits or means."""
 
     def __init__(self, body: Body, output_shape: tuple, hidden: tuple[int, int], n_latents: tuple):
@@ -130,7 +143,7 @@ class Decoder(nn.Module):
 
     def forward(self, r: Tensor, v: Tensor) -> Tensor:
         h = torch.cat([F.relu(self.dense_r(r)), F.relu(self.dense_v(v))], dim=1)
-        return self.body(F.relu(self.dense(h)))
+        return self.run_body(F.relu(self.dense(h)))
 
 
 class EquiVAEModule(nn.Module):
@@ -190,13 +203,16 @@ class EquiVAEModule(nn.Module):
         self.register_buffer("shift", shift)
         self.register_buffer("scale", scale)
         bodies = [invariant_body, equivariant_body, posterior_body, decoder]
-        parts = [self.invariant, self.equivariant, self.posterior, self.decoder]
-        for given, part in zip(bodies, parts, strict=True):
+        for given, part in zip(bodies, self.parts, strict=True):
             kept = copy.deepcopy(part.body) if isinstance(given, nn.Module) else None
             initialize(part, generator)
             if kept is not None:
                 part.body = kept  # it may be pre-trained
         nn.init.constant_(self.equivariant.log_variance.bias, FIRST_LOG_VARIANCE)
+
+    @property
+    def parts(self) -> tuple[WithBody, ...]:
+        return self.invariant, self.equivariant, self.posterior, self.decoder
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of q(y | x) of rows in the user's units."""

@@ -3,7 +3,7 @@
 import copy
 import math
 import warnings
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,40 +12,20 @@ from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
 
 from ._batches import Batch
+from ._device import to_device
 from ._module import EquiVAEModule
 from ._objective import TERMS
 
 VALIDATION_SEED = 0
 
 
-class MovingAverage:
-    """Exponential moving average of weights, for `AveragedModel`.
-
-    The first steps average over the few weights that there are:
-    after n steps the decay is min(decay, (1 + n) / (10 + n)).
-    """
-
-    def __init__(self, decay: float):
-        self.decay = decay
-        self.n_steps = 0
-
-    @torch.no_grad()
-    def __call__(
-        self,
-        averages: tuple[Tensor, ...] | list[Tensor],
-        weights: tuple[Tensor, ...] | list[Tensor],
-        _: Tensor | int,
-    ) -> None:
-        self.n_steps += 1
-        decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
-        torch._foreach_lerp_(averages, weights, 1 - decay)
-
-
 class Averaged(nn.Module):
     """A module that trains, and the moving average of its weights that predicts.
+
+    The first steps average over the few weights that there are: after n steps the decay
+    is min(decay, (1 + n) / (10 + n)).
 
     Parameters
     ----------
@@ -57,22 +37,38 @@ class Averaged(nn.Module):
     def __init__(self, module: EquiVAEModule, decay: float):
         super().__init__()
         self.module = module
-        self.average: AveragedModel | None = None
+        self.teacher: EquiVAEModule | None = None
         if decay > 0:
-            self.average = AveragedModel(module, multi_avg_fn=MovingAverage(decay))
-            self.average.requires_grad_(False)
-
-    @property
-    def teacher(self) -> EquiVAEModule | None:
-        return None if self.average is None else cast(EquiVAEModule, self.average.module)
+            self.teacher = copy.deepcopy(module).requires_grad_(False)
+        self.decay = decay
+        self.n_steps = 0
 
     @property
     def predictor(self) -> EquiVAEModule:
-        return self.teacher or self.module
+        return self.module if self.teacher is None else self.teacher
 
+    def start(self) -> None:
+        """Look up the weights once: to do so at each step costs more than the average."""
+        self._weights: list[Tensor] = list(self.module.parameters())
+        self._statistics = list(self.module.buffers())
+        if self.teacher is not None:
+            self._averages: list[Tensor] = list(self.teacher.parameters())
+            self._copies = list(self.teacher.buffers())
+
+    def stop(self) -> None:
+        """Forget what `start` looked up."""
+        for name in ("_weights", "_statistics", "_averages", "_copies"):
+            self.__dict__.pop(name, None)
+
+    @torch.no_grad()
     def update(self) -> None:
-        if self.average is not None:
-            self.average.update_parameters(self.module)
+        """Move the average towards the weights of the module."""
+        if self.teacher is None:
+            return
+        self.n_steps += 1
+        decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
+        torch._foreach_lerp_(self._averages, self._weights, 1 - decay)
+        torch._foreach_copy_(self._copies, self._statistics)
 
 
 class CosineDecay:
@@ -142,12 +138,18 @@ class EquiVAENet(NeuralNet):
     def _terms(
         self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
     ) -> dict[str, Tensor]:
-        x, y, weight = (t.to(self.device, non_blocking=True) for t in batch)
-        weight = weight.to(module.scale.dtype)
+        x, y, weight = batch
+        x, weight = to_device(x, self.device), to_device(weight.to(module.scale.dtype), self.device)
         terms = self.criterion_(module, (x, y, weight), generator, self.module_.teacher)
         stacked = torch.stack([terms[name].detach() for name in TERMS])
         self.epoch_terms[part].append((stacked, len(y)))
         return terms
+
+    def _set_training(self, training: bool = True) -> None:
+        # To set it anew for all layers at each step is slow.
+        parts = (self.module_, self.module_.module, self.module_.predictor, self.criterion_)
+        if any(part.training != training for part in parts):
+            super()._set_training(training)
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         self._set_training(True)
@@ -185,8 +187,13 @@ class EquiVAENet(NeuralNet):
             self.epoch_terms[part] = []
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
 
+    def on_train_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
+        super().on_train_begin(net, *args, **kwargs)
+        self.module_.start()
+
     def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
         super().on_train_end(net, *args, **kwargs)
+        self.module_.stop()
         self.epoch_terms = {"train": [], "valid": []}
         if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
             self._raise_diverged("weights became infinite or NaN")

@@ -187,12 +187,15 @@ class EquiVAEObjective(nn.Module):
         Parameters
         ----------
         batch : (x, y, weight)
-            y = -1 marks unlabelled rows.
+            y = -1 marks unlabelled rows. y may stay on the CPU, so that nobody waits for the
+            device to count them.
         teacher : EquiVAEModule, optional
             Gives q(y | x) of unlabelled rows, without gradient. Without one the
             module itself does, with gradient, as in the paper.
         """
         x, y, weight = batch
+        unlabeled = (y < 0).nonzero()[:, 0].to(x.device)
+        y = y.to(x.device)
         x = module.normalize(x)
         seen_x = x
         if self.training and self.augment is not None:
@@ -201,13 +204,19 @@ class EquiVAEObjective(nn.Module):
         f_inv = module.invariant.head(h)
         logits = module.classify(seen_x, f_inv, generator if self.training else None)
 
-        q_y = self._label_posterior(module, x, y, logits if seen_x is x else None, teacher)
+        own_logits = logits if seen_x is x else None
+        q_y = self._label_posterior(module, x, y, unlabeled, own_logits, teacher)
         targets = confident_targets(y, q_y, self.confidence)
         q_y = truncate(q_y, self.class_threshold)
         pool = targets if self.complement_pool == "confident" else y
         lab_weight, unlab_weight = _row_weights(y, weight)
 
-        terms = self._bound(module, x, y, h, q_y, pool, lab_weight, unlab_weight, generator)
+        if len(unlabeled):
+            rows, classes = q_y.detach().nonzero(as_tuple=True)  # (n_pairs,)
+        else:
+            rows, classes = torch.arange(len(y), device=y.device), y
+        pairs = (rows, classes)
+        terms = self._bound(module, x, y, h, q_y, pairs, pool, lab_weight, unlab_weight, generator)
         log_q = _log_probability(logits, targets)
         terms["log_q_y"] = (lab_weight * log_q).sum()
         terms["consistency"] = (unlab_weight * log_q).sum()
@@ -230,13 +239,13 @@ class EquiVAEObjective(nn.Module):
         module: EquiVAEModule,
         x: Tensor,
         y: Tensor,
+        unlabeled: Tensor,
         logits: Tensor | None,
         teacher: EquiVAEModule | None,
     ) -> Tensor:
         """q(y | x): one-hot for labelled rows, of shape (n, n_classes)."""
         q_y = F.one_hot(y.clamp(min=0), len(self.log_prior)).to(x.dtype)
-        unlabeled = y < 0
-        if not unlabeled.any():
+        if len(unlabeled) == 0:
             return q_y
         if teacher is not None:
             with torch.no_grad():
@@ -270,7 +279,7 @@ class EquiVAEObjective(nn.Module):
     ) -> Tensor:
         """r_y for pairs of a row and a class, from complements in the batch (Eq. 2)."""
         m = draw_m(self.m_max, generator) if self.training else self.m_max
-        weights = complements(rows, classes, pool, m, generator).to(h.dtype)
+        weights = complements(rows, classes, pool, m, self.m_max, generator).to(h.dtype)
         alone = weights.sum(dim=1, keepdim=True) == 0
         stand_in = torch.where(self.seen[classes, None], self.class_embeddings[classes], h[rows])
         mean = torch.where(alone, stand_in, weights @ h)  # (n_pairs, n_hidden)
@@ -291,18 +300,18 @@ class EquiVAEObjective(nn.Module):
         y: Tensor,
         h: Tensor,
         q_y: Tensor,
+        pairs: tuple[Tensor, Tensor],
         pool: Tensor,
         lab_weight: Tensor,
         unlab_weight: Tensor,
         generator: torch.Generator,
     ) -> dict[str, Tensor]:
-        """Eq. 7 and its terms; only classes of non-zero q(y | x) are decoded."""
-        rows, classes = q_y.detach().nonzero(as_tuple=True)  # (n_pairs,)
+        """Eq. 7 and its terms; only pairs of a row and a class of non-zero q(y | x) are decoded."""
+        rows, classes = pairs
         r = self._invariant(module, h, pool, rows, classes, generator)
         q_v = module.equivariant(module.equivariant.embed(x)[rows], r)
         noise = torch.randn(q_v.mean.shape, generator=generator, device=x.device, dtype=x.dtype)
         v = q_v.mean + q_v.stddev * noise
-        pairs = (rows, classes)
         empty = torch.zeros_like(q_y)
         reconstruction = empty.index_put(pairs, module.decode(r, v).log_prob(x[rows]))
         divergence = empty.index_put(pairs, kl_v(q_v))  # (n, n_classes)

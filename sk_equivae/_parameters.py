@@ -1,7 +1,51 @@
-"""The documentation of the parameters that both estimators share."""
+"""The parameters that both estimators share: what they may be, and their documentation."""
 
 import inspect
-from typing import TypeVar
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+CONSTRAINTS: dict[str, Any] = {
+    "latent_dim": [Interval(Integral, 1, None, closed="left"), tuple, list],
+    "m_max": [Interval(Integral, 1, None, closed="left")],
+    "image_shape": [None, tuple, list],
+    "likelihood": [StrOptions({"auto", "bernoulli", "gaussian"})],
+    "representation": [StrOptions({"invariant", "equivariant", "both"})],
+    "unlabeled": "no_validation",
+    "max_epochs": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Interval(Integral, 2, None, closed="left")],
+    "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
+    "lr": [Interval(Real, 0, None, closed="neither")],
+    "lr_decay": [None, StrOptions({"cosine"})],
+    "kl_warmup": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+    "ema_decay": [Interval(Real, 0, 1, closed="left")],
+    "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "augment": [None, StrOptions({"auto", "affine"}), callable],
+    "complement_pool": [StrOptions({"labeled", "confident"})],
+    "confidence": [Interval(Real, 0, 1, closed="both")],
+    "class_threshold": [Interval(Real, 0, 1, closed="left")],
+    "labeled_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+    "label_weight": [Interval(Real, 0, None, closed="left")],
+    "consistency_weight": [Interval(Real, 0, None, closed="left")],
+    "prototype_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+    "batch_norm": ["boolean"],
+    "invariant_body": [None, callable],
+    "equivariant_body": [None, callable],
+    "posterior_body": [None, callable],
+    "decoder": [None, callable],
+    "device": [str],
+    "dtype": [StrOptions({"float32", "float64"})],
+    "amp": ["boolean", StrOptions({"auto"})],
+    "compile": ["boolean"],
+    "callbacks": [None, list],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 PARAMETERS = """Parameters
 ----------
@@ -121,6 +165,13 @@ device : str, default="auto"
 
 dtype : {"float32", "float64"}, default="float32"
     Of the weights and of all computations.
+
+amp : bool or "auto", default="auto"
+    Compute the convolutions in bfloat16. "auto": on CUDA devices that are made for it.
+
+compile : bool, default=False
+    Compile the networks with `torch.compile`. Pays for long trainings on a GPU; where it
+    cannot work there is a warning, and training goes on without.
 
 callbacks : list, default=None
     skorch callbacks, or pairs of a name and a callback.

@@ -24,7 +24,8 @@ from torch.optim.swa_utils import update_bn
 
 from ._augment import make_augment
 from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
-from ._inputs import resolve_device, shift_and_scale
+from ._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
+from ._inputs import shift_and_scale
 from ._module import EquiVAEModule
 from ._net import Averaged, CosineDecay, EquiVAENet, KLWarmup
 from ._objective import EquiVAEObjective, confident_targets
@@ -141,6 +142,20 @@ def make_module(estimator: "BaseEquiVAE", X: NDArray, n_classes: int, seed: int)
     if spec.is_image:
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Averaged(module, estimator.ema_decay)
+
+
+def set_precision(estimator: "BaseEquiVAE", module: EquiVAEModule, device: str) -> None:
+    """Mixed precision and compiled bodies, as the estimator's parameters ask for."""
+    amp = resolve_amp(estimator.amp, device, estimator.dtype)
+    for part in module.parts:
+        part.amp = amp
+    if not estimator.compile:
+        return
+    x = torch.zeros((2, *estimator._spec.input_shape), dtype=module.scale.dtype, device=device)
+    h = torch.zeros((2, module.decoder.dense.out_features), dtype=x.dtype, device=device)
+    for part in module.parts:
+        if not try_compile(part.body, h if part is module.decoder else x):
+            break  # the others would fail alike
 
 
 def make_objective(estimator: "BaseEquiVAE", module: Averaged, codes: NDArray) -> EquiVAEObjective:
@@ -275,7 +290,13 @@ def train(
             labeled = data.codes[data.rows] >= 0
             share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
+        for part in {net.module_.module, net.module_.predictor}:
+            set_precision(estimator, part, device)
+        if fits_on(data.X.nbytes, device):
+            data = data.on(device)
         net.partial_fit(data)
+    for part in net.module_.predictor.parts:
+        part.amp = False  # predictions are exact
     _refresh_batch_norm(net, data)
     net.train_split = None  # it holds the validation rows
     net.module = net.criterion = None  # skorch would pickle them beside `module_` once more
@@ -308,7 +329,7 @@ def class_means(net: EquiVAENet, data: RowDataset, pool: str, confidence: float)
         data = data.subset(data.rows[data.codes[data.rows] >= 0])
     with torch.inference_mode():
         for x, y, weight in OrderedBatches(data, INFERENCE_BATCH):
-            x, y = module.normalize(x.to(net.device)), y.to(net.device)
+            x, y = module.normalize(to_device(x, net.device)), y.to(net.device)
             h = module.invariant.embed(x)
             if bool((y < 0).any()):
                 q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)

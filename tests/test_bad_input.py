@@ -214,6 +214,8 @@ BAD_PARAMETERS = {
     "decoder": [3],
     "device": ["nonsense", 0],
     "dtype": ["int8", np.float32],
+    "amp": ["yes", 2],
+    "compile": ["yes"],
     "callbacks": [["checkpoint"], 3],
     "warm_start": ["yes"],
     "random_state": ["seed"],

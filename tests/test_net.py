@@ -9,19 +9,22 @@ from _models import random_rows, seeded, tiny_module, tiny_objective
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 
-from sk_equivae._net import Averaged, CosineDecay, MovingAverage, check_callbacks
+from sk_equivae._net import Averaged, CosineDecay, check_callbacks
 from sk_equivae._objective import TERMS
 
 
 def test_moving_average_by_its_formula():
-    weights = [[1.0, 2.0], [3.0, -1.0], [0.5, 0.0]] * 40
-    average, expected = torch.zeros(2), torch.zeros(2)
-    moving = MovingAverage(0.9)
-    for n, weight in enumerate(map(torch.tensor, weights), start=1):
-        moving([average], [weight], 0)
+    averaged = Averaged(tiny_module(), decay=0.9)
+    averaged.start()
+    weight = averaged.module.decoder.dense.bias
+    expected = weight.detach().clone()
+    for n in range(1, 121):
+        with torch.no_grad():
+            weight.copy_(torch.full_like(weight, n % 3))
+        averaged.update()
         decay = min(0.9, (1 + n) / (10 + n))
-        expected = decay * expected + (1 - decay) * weight
-        torch.testing.assert_close(average, expected)
+        expected = decay * expected + (1 - decay) * weight.detach()
+        torch.testing.assert_close(averaged.teacher.decoder.dense.bias, expected)
     assert (1 + n) / (10 + n) > 0.9  # both parts of the rule have been used
 
 
@@ -32,7 +35,7 @@ def test_averaged_module_predicts_and_does_not_learn():
     assert not any(p.requires_grad for p in teacher.parameters())
     assert all(p.requires_grad for p in module.parameters())
     start = module.decoder.dense.weight.detach().clone()
-    averaged.update()  # the first call takes the weights over as they are
+    averaged.start()
     with torch.no_grad():
         module.decoder.dense.weight += 1
     averaged.update()

@@ -26,13 +26,14 @@ LAYERS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("width", [1, 2, 5, 8])
 @pytest.mark.parametrize("odd", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_upconv_is_a_transposed_convolution(height, width, odd):
+@pytest.mark.parametrize("kernel", [3, 5])
+def test_upconv_is_a_transposed_convolution(height, width, odd, kernel):
     out_size = (2 * height - odd[0], 2 * width - odd[1])
-    layer = UpConv(3, 2, (height, width), out_size).double()
+    layer = UpConv(3, 2, (height, width), out_size, kernel).double()
     x = random_rows(2, 3, height, width).requires_grad_()
     ours = layer(x)
     theirs = F.conv_transpose2d(
-        x, layer.weight, layer.bias, 2, 2, output_padding=(1 - odd[0], 1 - odd[1])
+        x, layer.weight, layer.bias, 2, kernel // 2, output_padding=(1 - odd[0], 1 - odd[1])
     )
     assert ours.shape == (2, 2, *out_size)
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)

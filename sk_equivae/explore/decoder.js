@@ -71,7 +71,8 @@ function prepareConvolution(layer, weight, bias) {
     Array.from({ length: outSize[axis] }, (_, at) => {
       const pairs = [];
       for (let k = 0; k < kernel[axis]; k++) {
-        const from = up ? (at + 2 - k) / 2 : at + k - (kernel[axis] >> 1);
+        const half = kernel[axis] >> 1;
+        const from = up ? (at + half - k) / 2 : at + k - half;
         if (Number.isInteger(from) && from >= 0 && from < inSize[axis]) pairs.push([k, from]);
       }
       return pairs;

@@ -1,0 +1,62 @@
+"""Named settings of the estimators: the paper's, as it gives them."""
+
+from typing import Any
+
+# The paper's objective and training. It does not say how labelled and unlabelled rows are
+# mixed in a batch, nor where the doubling of the batch ends: here both halves of Eq. 7 weigh
+# the same, and 512 rows are the most.
+PAPER: dict[str, Any] = {
+    "complement_pool": "labeled",
+    "consistency_weight": 0.0,
+    "prototype_weight": 0.0,
+    "labeled_share": 0.5,
+    "label_weight": 0.5,
+    "augment": None,
+    "batch_norm": False,
+    "ema_decay": 0.0,
+    "kl_warmup": 0.0,
+    "class_threshold": 0.0,
+    "lr": 1e-3,
+    "lr_decay": None,
+    "batch_size": 32,
+    "max_batch_size": 512,
+}
+
+# Epochs by the number of labels; None stands for all of them (Sections 4.1 and 4.3).
+EPOCHS: dict[str, dict[int | None, int]] = {
+    "mnist": {None: 40, 100: 20, 600: 25, 1000: 30, 3000: 35},
+    "svhn": {None: 90, 1000: 20, 3000: 30},
+}
+
+
+def paper(dataset: str = "mnist", n_labels: int | None = None) -> dict[str, Any]:
+    """Parameters with which the paper trained for a line of its tables.
+
+    Parameters
+    ----------
+    dataset : {"mnist", "svhn"}
+    n_labels : int, optional
+        In all; None for all labels. Of numbers that the paper has not, the epochs are
+        those of the nearest smaller one.
+
+    Returns
+    -------
+    parameters : dict
+
+    Examples
+    --------
+    >>> from sk_equivae import EquiVAEClassifier
+    >>> from sk_equivae.presets import paper
+    >>> EquiVAEClassifier(**paper("mnist", n_labels=100)).max_epochs
+    20
+    """
+    if dataset not in EPOCHS:
+        raise ValueError(f"dataset should be one of {sorted(EPOCHS)}; got {dataset!r}.")
+    epochs = EPOCHS[dataset]
+    numbers = sorted(n for n in epochs if n is not None)
+    known = None if n_labels is None else max([n for n in numbers if n <= n_labels] or numbers[:1])
+    if dataset == "svhn":
+        sizes = {"latent_dim": 16, "m_max": 10}
+    else:
+        sizes = {"latent_dim": 16, "m_max": 7} if known is None else {"latent_dim": 8, "m_max": 4}
+    return {**PAPER, **sizes, "max_epochs": epochs[known]}
