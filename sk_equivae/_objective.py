@@ -211,12 +211,9 @@ class EquiVAEObjective(nn.Module):
         pool = targets if self.complement_pool == "confident" else y
         lab_weight, unlab_weight = _row_weights(y, weight)
 
-        if len(unlabeled):
-            rows, classes = q_y.detach().nonzero(as_tuple=True)  # (n_pairs,)
-        else:
-            rows, classes = torch.arange(len(y), device=y.device), y
-        pairs = (rows, classes)
-        terms = self._bound(module, x, y, h, q_y, pairs, pool, lab_weight, unlab_weight, generator)
+        terms = self._bound(
+            module, x, y, unlabeled, h, q_y, pool, lab_weight, unlab_weight, generator
+        )
         log_q = _log_probability(logits, targets)
         terms["log_q_y"] = (lab_weight * log_q).sum()
         terms["consistency"] = (unlab_weight * log_q).sum()
@@ -268,6 +265,23 @@ class EquiVAEObjective(nn.Module):
         by_distance = prototype_logits(f_inv, r).masked_fill(~self.seen, -torch.inf).softmax(dim=1)
         return torch.where(self.seen.any(), (q_y + by_distance) / 2, q_y)
 
+    def _counted(self, y: Tensor, unlabeled: Tensor, generator: torch.Generator) -> Tensor:
+        """The rows of the batch that the bound is taken of.
+
+        In training these are the unlabelled rows, and as many random labelled ones as make
+        up their share of Eq. 7: few labels are in every batch to be classified and to stand
+        in for their class, but the bound would learn them by heart.
+        """
+        n_labeled = len(y) - len(unlabeled)
+        n_most = self.labeled_share * len(unlabeled)
+        all_count = n_most >= (1 - self.labeled_share) * n_labeled or not len(unlabeled)
+        if all_count or not self.training:
+            return torch.arange(len(y), device=y.device)
+        n_few = max(1, round(n_most / (1 - self.labeled_share)))
+        order = torch.rand(y.shape, generator=generator, device=y.device)
+        few = order.masked_fill(y < 0, -1.0).topk(min(n_few, n_labeled)).indices
+        return torch.cat([unlabeled, few])
+
     def _invariant(
         self,
         module: EquiVAEModule,
@@ -298,20 +312,33 @@ class EquiVAEObjective(nn.Module):
         module: EquiVAEModule,
         x: Tensor,
         y: Tensor,
+        unlabeled: Tensor,
         h: Tensor,
         q_y: Tensor,
-        pairs: tuple[Tensor, Tensor],
         pool: Tensor,
         lab_weight: Tensor,
         unlab_weight: Tensor,
         generator: torch.Generator,
     ) -> dict[str, Tensor]:
-        """Eq. 7 and its terms; only pairs of a row and a class of non-zero q(y | x) are decoded."""
-        rows, classes = pairs
+        """Eq. 7 and its terms; only classes of non-zero q(y | x) are decoded."""
+        counted = self._counted(y, unlabeled, generator)
+        place = torch.zeros_like(y).index_copy(
+            0, counted, torch.arange(len(counted), device=y.device)
+        )
+        is_counted = torch.zeros_like(lab_weight).index_fill(0, counted, 1.0)
+        lab_weight = lab_weight * is_counted
+        lab_weight = lab_weight / lab_weight.sum().clamp(min=torch.finfo(lab_weight.dtype).tiny)
+        if len(unlabeled):
+            rows, classes = (q_y.detach() * is_counted[:, None]).nonzero(
+                as_tuple=True
+            )  # (n_pairs,)
+        else:
+            rows, classes = counted, y
         r = self._invariant(module, h, pool, rows, classes, generator)
-        q_v = module.equivariant(module.equivariant.embed(x)[rows], r)
+        q_v = module.equivariant(module.equivariant.embed(x[counted])[place[rows]], r)
         noise = torch.randn(q_v.mean.shape, generator=generator, device=x.device, dtype=x.dtype)
         v = q_v.mean + q_v.stddev * noise
+        pairs = (rows, classes)
         empty = torch.zeros_like(q_y)
         reconstruction = empty.index_put(pairs, module.decode(r, v).log_prob(x[rows]))
         divergence = empty.index_put(pairs, kl_v(q_v))  # (n, n_classes)

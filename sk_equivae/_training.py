@@ -34,9 +34,10 @@ from ._prototypes import ClassMeans
 if TYPE_CHECKING:
     from ._base import BaseEquiVAE
 
-MIN_EPOCHS = 20
-# Small data sets are gone through until so many rows have been seen.
-MIN_ROWS_SEEN = 12_000
+EPOCHS = 20
+# Small data sets are gone through until so many rows have been seen, large ones no longer
+# than until so many have.
+MIN_ROWS_SEEN, MAX_ROWS_SEEN = 12_000, 500_000
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -47,14 +48,15 @@ BATCH_NORM_ROWS = 16_384
 
 
 def auto_epochs(n_rows: int) -> int:
-    """The rule behind `max_epochs="auto"`: 20 epochs, more if there are few rows.
+    """The rule behind `max_epochs="auto"`: 20 epochs, more of few rows and fewer of many.
 
     Examples
     --------
-    >>> auto_epochs(60_000), auto_epochs(150)
-    (20, 80)
+    >>> auto_epochs(10_000), auto_epochs(150), auto_epochs(55_000), auto_epochs(1_000_000)
+    (20, 80, 9, 2)
     """
-    return max(MIN_EPOCHS, -(-MIN_ROWS_SEEN // n_rows))
+    most = max(2, MAX_ROWS_SEEN // n_rows)
+    return min(max(EPOCHS, -(-MIN_ROWS_SEEN // n_rows)), most)
 
 
 def auto_batch_size(n_rows: int, batch_size: int) -> int:

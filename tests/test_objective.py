@@ -116,10 +116,27 @@ def test_each_kind_of_row_has_its_share_in_training(same_noise):
     objective = tiny_objective(module, prior=PRIOR, labeled_share=0.0)
     labeled = evaluate(module, objective, MIXED, weight=MIXED >= 0)["elbo"]
     unlabeled = evaluate(module, objective, MIXED, weight=MIXED < 0)["elbo"]
-    objective.labeled_share = 0.25
+    objective.labeled_share = 0.75  # enough for all labelled rows to be in the bound
     # the teacher, equal to the module, gives q(y | x) without dropout
     both = objective.train()(module, batch(MIXED), seeded(), copy.deepcopy(module))["elbo"]
-    torch.testing.assert_close(both.detach(), 0.25 * labeled + 0.75 * unlabeled)
+    torch.testing.assert_close(both.detach(), 0.75 * labeled + 0.25 * unlabeled)
+
+
+def test_labeled_rows_are_in_the_bound_by_their_share():
+    objective = tiny_objective(tiny_module(), labeled_share=0.2).train()
+    y = torch.tensor([0, -1, 1, -1, -1, 2, 0, -1, -1, -1, -1, -1])
+    unlabeled, labeled = (y < 0).nonzero()[:, 0], set((y >= 0).nonzero()[:, 0].tolist())
+    drawn = set()
+    for seed in range(50):
+        counted = objective._counted(y, unlabeled, seeded(seed)).tolist()
+        assert counted[:8] == unlabeled.tolist()
+        assert len(counted) == 8 + 2  # a fifth
+        assert set(counted[8:]) <= labeled
+        drawn |= set(counted[8:])
+    assert drawn == labeled
+    for everyone in (tiny_objective(tiny_module(), labeled_share=0.2).eval(), objective):
+        objective.labeled_share = 0.5
+        assert everyone._counted(y, unlabeled, seeded()).tolist() == list(range(12))
 
 
 def test_with_a_certain_y_the_unlabeled_bound_is_the_labeled_one():
