@@ -246,24 +246,12 @@ class EquiVAEObjective(nn.Module):
             return q_y
         if teacher is not None:
             with torch.no_grad():
-                probability = self._taught(teacher, x[unlabeled])
+                probability = teacher.classify(x[unlabeled]).softmax(dim=1)
         elif logits is not None:
             probability = logits[unlabeled].softmax(dim=1)
         else:
             probability = module.classify(x[unlabeled]).softmax(dim=1)
         return q_y.index_put((unlabeled,), probability)
-
-    def _taught(self, teacher: EquiVAEModule, x: Tensor) -> Tensor:
-        """The teacher's q(y | x) and prototype softmax, averaged.
-
-        The two come from different networks: what one is sure of by mistake is not
-        sure any more unless the other makes the same mistake.
-        """
-        f_inv = teacher.f_inv(x)
-        q_y = teacher.classify(x, f_inv).softmax(dim=1)
-        r = teacher.invariant.head(self.class_embeddings)
-        by_distance = prototype_logits(f_inv, r).masked_fill(~self.seen, -torch.inf).softmax(dim=1)
-        return torch.where(self.seen.any(), (q_y + by_distance) / 2, q_y)
 
     def _counted(self, y: Tensor, unlabeled: Tensor, generator: torch.Generator) -> Tensor:
         """The rows of the batch that the bound is taken of.

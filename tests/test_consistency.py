@@ -15,24 +15,13 @@ from sklearn.datasets import load_digits
 
 from sk_equivae import EquiVAEClassifier
 from sk_equivae.datasets import mask_labels
+from sk_equivae.presets import PAPER
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = {
     "images": {"image_shape": (8, 8)},
     "tabular": {"representation": "both"},
-    "paper": {
-        "image_shape": (8, 8),
-        "augment": None,
-        "batch_norm": False,
-        "class_threshold": 0.0,
-        "complement_pool": "labeled",
-        "consistency_weight": 0.0,
-        "ema_decay": 0.0,
-        "kl_warmup": 0.0,
-        "likelihood": "bernoulli",
-        "lr_decay": None,
-        "prototype_weight": 0.0,
-    },
+    "paper": {**PAPER, "image_shape": (8, 8), "likelihood": "bernoulli"},
 }
 HISTORY = ("train_reconstruction", "train_kl_v", "train_log_q_y")
 
@@ -42,7 +31,11 @@ def outputs(name):
     X, y = load_digits(return_X_y=True)
     X, y = X[:60] / 16, mask_labels(y[:60], 3, random_state=0)
     model = EquiVAEClassifier(
-        latent_dim=3, max_epochs=2, batch_size=16, dtype="float64", random_state=0, **CASES[name]
+        latent_dim=3,
+        max_epochs=2,
+        dtype="float64",
+        random_state=0,
+        **{"batch_size": 16, **CASES[name]},
     ).fit(X, y)
     found = {
         "transform": model.transform(X[:5]),

@@ -318,19 +318,16 @@ def test_labels_reach_the_label_posterior_and_not_f_inv():
     assert not has_gradient(module.invariant)
 
 
-def test_teacher_averages_two_rules_once_classes_have_been_seen(same_noise):
+def test_the_teacher_labels_rows_as_they_are():
+    """Not as the augmentation shows them, and by q(y | x) of its own weights."""
     module, teacher = tiny_module(), tiny_module(seed=1)
-    x = batch(MIXED)[0]
+    x, y, _ = batch(MIXED)
+    unlabeled = (y < 0).nonzero()[:, 0]
     objective = tiny_objective(module)
-    q_y = teacher.classify(x).softmax(dim=1)
-    torch.testing.assert_close(objective._taught(teacher, x), q_y)
-    objective.seen[:2] = True
-    objective.class_embeddings.copy_(random_rows(*objective.class_embeddings.shape).abs())
-    r = teacher.invariant.head(objective.class_embeddings[:2])
-    by_distance = (-(torch.cdist(teacher.f_inv(x), r) ** 2)).softmax(dim=1)
-    expected = q_y.clone()
-    expected[:, :2] += by_distance
-    torch.testing.assert_close(objective._taught(teacher, x), expected / 2)
+    q_y = objective._label_posterior(module, x, y, unlabeled, None, teacher)
+    torch.testing.assert_close(q_y[unlabeled], teacher.classify(x).softmax(dim=1)[unlabeled])
+    assert q_y[y >= 0].argmax(dim=1).tolist() == y[y >= 0].tolist()
+    assert not q_y.requires_grad
 
 
 # -------------------------------------------------------------------- the pool
