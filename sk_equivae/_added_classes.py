@@ -11,6 +11,7 @@ from torch import Tensor
 from ._batches import OrderedBatches, RowDataset
 from ._labels import encode_labels
 from ._prototypes import ClassMeans
+from ._styles import prior_moments
 from ._training import INFERENCE_BATCH
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class AddedClassesMixin:
         class_count_: NDArray
         class_prior_: NDArray
         prototypes_: NDArray
+        v_mean_: NDArray
+        v_covariance_: NDArray
         _class_embeddings: Tensor
         _trained: NDArray
         _spec: InputSpec
@@ -102,6 +105,9 @@ class AddedClassesMixin:
         self.classes_, self.class_count_, self.class_prior_ = (
             classes[order], count[order], prior[order],
         )  # fmt: skip
+        moments = prior_moments(len(new), self.v_mean_.shape[1])
+        self.v_mean_ = np.concatenate([self.v_mean_, moments[0]])[order]
+        self.v_covariance_ = np.concatenate([self.v_covariance_, moments[1]])[order]
         self._trained = np.argsort(order)[:n_old][self._trained]
         self.prototypes_ = self._head(self._class_embeddings)
         return self

@@ -20,7 +20,8 @@ from ._module import EquiVAEModule
 from ._net import check_callbacks
 from ._parameters import CONSTRAINTS
 from ._prediction import class_logits
-from ._training import INFERENCE_BATCH, class_means, train
+from ._styles import prior_moments
+from ._training import INFERENCE_BATCH, class_means, style_moments, train
 
 
 @contextlib.contextmanager
@@ -291,7 +292,9 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = len(self.history_)
         self.classes_, self.class_count_, self.class_prior_ = classes, count, prior
         self._trained = np.arange(len(classes))
-        self.transduction_ = self._transduce(X, codes)
+        codes = self._transduce(X, codes)
+        self.transduction_ = classes[codes]
+        self._learn_styles(X, codes, go_on=old is not None and incremental)
 
     def _head(self, embeddings: Tensor) -> NDArray:
         """r_y of class means (Eq. 2)."""
@@ -301,13 +304,22 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         return r.cpu().numpy()
 
     def _transduce(self, X: NDArray, codes: NDArray) -> NDArray:
-        """The label of each training row: its own, or the predicted one."""
+        """The code of each training row: its own, or the predicted one."""
         codes = codes.copy()
         missing = np.flatnonzero(codes < 0)
         if len(missing):
             data = RowDataset(X, self._spec.input_shape, rows=missing)
             codes[missing] = self._map(self._class_logits, data).argmax(axis=1)
-        return self.classes_[codes]
+        return codes
+
+    def _learn_styles(self, X: NDArray, codes: NDArray, go_on: bool) -> None:
+        """The moments of v within each class."""
+        prototypes = self._tensor(np.nan_to_num(self.prototypes_))
+        data = RowDataset(X, self._spec.input_shape, codes)
+        moments = style_moments(self._module, prototypes, data)
+        shape = (len(self.classes_), self._module.n_latents[1])
+        old = (self.v_mean_, self.v_covariance_) if go_on else prior_moments(*shape)
+        self.v_mean_, self.v_covariance_ = moments.moved_from(old)
 
     # ---------------------------------------------------------------- inference
 

@@ -20,6 +20,7 @@ from ._batches import RowDataset
 from ._distributions import prior_v
 from ._inputs import to_user
 from ._labels import encode_labels
+from ._styles import from_class, to_class
 from ._training import INFERENCE_BATCH, n_latents
 
 
@@ -46,7 +47,7 @@ class GenerationMixin(AddedClassesMixin):
     def sample(
         self, n_samples: int = 1, y: Any = None, random_state: Any = None
     ) -> tuple[NDArray, NDArray]:
-        """New rows: v from its prior, decoded with the r of a class.
+        """New rows: v as it is distributed within a class, decoded with the r of the class.
 
         Parameters
         ----------
@@ -59,7 +60,8 @@ class GenerationMixin(AddedClassesMixin):
         Returns
         -------
         X : ndarray of shape (n_samples, *row_shape)
-            Means of p(x | r_y, v), v ~ N(0, I).
+            Means of p(x | r_y, v), v ~ N(`v_mean_`, `v_covariance_`) of the class. For a class
+            that came by `add_classes` v comes from its prior, N(0, I).
         y : ndarray of shape (n_samples,)
 
         Examples
@@ -86,7 +88,8 @@ class GenerationMixin(AddedClassesMixin):
                     f"sample expects labels among {self.classes_.tolist()}; got the marker of "
                     f"unlabelled rows, {self.unlabeled!r}. Leave y out to draw the classes."
                 )
-        v = torch.randn(n_samples, n_latents(self.latent_dim)[1], generator=generator)
+        u = torch.randn(n_samples, n_latents(self.latent_dim)[1], generator=generator).numpy()
+        v = torch.from_numpy(to_class(u, codes, self.v_mean_, self.v_covariance_))
         return self._decode(self._r(codes), v), self.classes_[codes]
 
     def reconstruct(self, X: ArrayLike, y: Any = None) -> NDArray:
@@ -153,6 +156,9 @@ class GenerationMixin(AddedClassesMixin):
     def transfer_style(self, content: ArrayLike, style: ArrayLike, grid: bool = False) -> NDArray:
         """Rows of the class of one row and the style of another: r of one, v of the other.
 
+        Between two classes v is not taken as it is: what is usual in one class may be odd in
+        the other. It keeps its place relative to the mean and covariance of v in its class.
+
         Parameters
         ----------
         content : array-like of the shape seen in `fit`
@@ -177,15 +183,24 @@ class GenerationMixin(AddedClassesMixin):
         >>> model.transfer_style(X[:2], X[100:103], grid=True).shape
         (2, 3, 4)
         """
-        (codes, _), (_, v) = self._latents(content), self._latents(style)
-        r = self._r(codes)
+        (codes, _), (style_codes, v) = self._latents(content), self._latents(style)
+        n_content, n_style = len(codes), len(style_codes)
         if not grid:
             self._check_pairs(
-                "content", len(r), "style", len(v), " Or set grid=True for all pairs."
+                "content", n_content, "style", n_style, " Or set grid=True for all pairs."
             )
-            return self._decode(r, v)
-        rows = self._decode(r.repeat_interleave(len(v), dim=0), v.repeat(len(r), 1))
-        return rows.reshape(len(r), len(v), *self._spec.row_shape)
+            return self._decode(self._r(codes), self._as_in(codes, v, style_codes))
+        codes, style_codes = np.repeat(codes, n_style), np.tile(style_codes, n_content)
+        v = self._as_in(codes, v.repeat(n_content, 1), style_codes)
+        rows = self._decode(self._r(codes), v)
+        return rows.reshape(n_content, n_style, *self._spec.row_shape)
+
+    def _as_in(self, codes: NDArray, v: Tensor, old_codes: NDArray) -> Tensor:
+        """v of rows of some classes, as it is in other classes."""
+        moments = self.v_mean_, self.v_covariance_
+        moved = to_class(from_class(v.numpy(), old_codes, *moments), codes, *moments)
+        same = torch.from_numpy(codes == old_codes)[:, None]
+        return torch.where(same, v.double(), torch.from_numpy(moved))
 
     def inverse_transform(self, Z: ArrayLike) -> NDArray:
         """Rows of what `transform` gave.

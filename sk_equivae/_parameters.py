@@ -196,6 +196,9 @@ class_prior_ : ndarray of shape (n_classes,)
 prototypes_ : ndarray of shape (n_classes, n_invariant)
     r_y of each class.
 
+v_mean_, v_covariance_ : ndarray of shape (n_classes, n_equivariant[, n_equivariant])
+    Mean and covariance of v within each class.
+
 transduction_ : ndarray of shape (n,)
     A label for each training row: its own, or the predicted one.
 

@@ -19,6 +19,7 @@ from skorch.callbacks import (
 )
 from skorch.helper import predefined_split
 from skorch.utils import noop
+from torch import Tensor
 from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import update_bn
 
@@ -30,6 +31,7 @@ from ._module import EquiVAEModule
 from ._net import Averaged, CosineDecay, EquiVAENet, KLWarmup
 from ._objective import EquiVAEObjective, confident_targets
 from ._prototypes import ClassMeans
+from ._styles import StyleMoments
 
 if TYPE_CHECKING:
     from ._base import BaseEquiVAE
@@ -44,7 +46,8 @@ KL_WARMUP = 0.4
 MIN_BATCHES = 100
 VALIDATION_BATCH = 512
 INFERENCE_BATCH = 1024
-BATCH_NORM_ROWS = 16_384
+# As many are enough for statistics of a trained network.
+SOME_ROWS = 16_384
 
 
 def auto_epochs(n_rows: int) -> int:
@@ -319,8 +322,20 @@ def _copied(old: EquiVAENet, latent_dim: Any) -> Averaged:
 def _refresh_batch_norm(net: EquiVAENet, data: RowDataset) -> None:
     """Statistics for the averaged weights, of rows as they will come, not augmented."""
     if net.module_.teacher is not None:
-        some = data.subset(data.rows[:: -(-len(data) // BATCH_NORM_ROWS)])
+        some = data.subset(data.rows[:: -(-len(data) // SOME_ROWS)])
         update_bn(OrderedBatches(some, INFERENCE_BATCH), net.module_.teacher, net.device)
+
+
+def style_moments(module: EquiVAEModule, prototypes: Tensor, data: RowDataset) -> StyleMoments:
+    """Moments of v within the classes of the rows, all labelled; of some rows if they are many."""
+    moments = StyleMoments(len(prototypes), module.n_latents[1])
+    some = data.subset(data.rows[:: -(-len(data) // SOME_ROWS)])
+    with torch.inference_mode():
+        for x, y, _ in OrderedBatches(some, INFERENCE_BATCH):
+            x, y = module.normalize(to_device(x, prototypes.device)), y.to(prototypes.device)
+            q_v = module.encode(x, prototypes[y])
+            moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
+    return moments
 
 
 def class_means(net: EquiVAENet, data: RowDataset, pool: str, confidence: float) -> ClassMeans:
