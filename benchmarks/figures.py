@@ -30,6 +30,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 MAX_BYTES = 300_000
 DPI = (110, 90, 75, 60, 50, 40)
 N_POINTS = 2_000  # more hide one another
+EPOCHS_2D = 5
 FIGURE_5_DIGITS = (3, 4, 5, 6)
 
 
@@ -60,7 +61,7 @@ def figure_4(models: Models, labels: Any, seed: int, dataset: str, note: str = "
 
 def figure_5(models: Models, labels: Any, seed: int) -> Figure:
     """With two dimensions of r and of v: where rows lie, and what lies where."""
-    model = models.get("mnist", labels, seed, latent_dim=2).estimator
+    model = models.get("mnist", labels, seed, latent_dim=2, max_epochs=EPOCHS_2D).estimator
     X, y = (rows[:N_POINTS] for rows in models.split("mnist")[2:4])
     figure = new_figure(16, 8.4)
     top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))

@@ -20,7 +20,17 @@ from sk_equivae._training import (
 
 
 @pytest.mark.parametrize(
-    "n_rows, epochs", [(1, 12_000), (150, 80), (601, 20), (600, 20), (599, 21), (25_001, 19), (55_000, 9), (10**6, 2)]
+    "n_rows, epochs",
+    [
+        (1, 12_000),
+        (150, 80),
+        (601, 20),
+        (600, 20),
+        (599, 21),
+        (25_001, 19),
+        (55_000, 9),
+        (10**6, 2),
+    ],
 )
 def test_auto_epochs(n_rows, epochs):
     assert auto_epochs(n_rows) == epochs
