@@ -46,10 +46,10 @@ def start_of(estimator: EquiVAEClassifier, X: NDArray, y: NDArray) -> Start:
     seed = check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)
     averaged = make_module(estimator, X, len(classes), seed)
     objective = make_objective(estimator, averaged, codes)
-    share = estimator.labeled_share
+    share, labeled = estimator.labeled_share, codes >= 0
     objective.set_data(
-        np.bincount(codes[codes >= 0], minlength=len(classes)) / (codes >= 0).sum(),
-        float(np.mean(codes >= 0)) if share == "auto" else share,
+        np.bincount(codes[labeled], minlength=len(classes)) / labeled.sum(),
+        float(np.mean(labeled)) if share == "auto" or labeled.all() else share,
     )
     generator = torch.Generator().manual_seed(seed)
     return Start(estimator, averaged, objective, data, generator, np.random.RandomState(seed))

@@ -290,9 +290,8 @@ def train(
             )
             epochs = None if incremental else n_epochs
             net = make_net(estimator, module, data, valid, epochs, device, seed)
-        share = estimator.labeled_share
-        if share == "auto":
-            labeled = data.codes[data.rows] >= 0
+        share, labeled = estimator.labeled_share, data.codes[data.rows] >= 0
+        if share == "auto" or labeled.all():
             share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
         for part in {net.module_.module, net.module_.predictor}:

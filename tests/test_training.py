@@ -189,3 +189,10 @@ def test_early_stopping_stops_and_keeps_the_best():
     losses = [row["valid_loss"] for row in model.history_]
     assert len(losses) < 60
     assert len(losses) - 1 - np.argmin(losses) >= 3
+
+
+def test_without_unlabelled_rows_the_bound_counts_whole(make, blobs):
+    """A share of the labelled rows other than 1 would say that there are others."""
+    whole, half = (make(labeled_share=share).fit(*blobs) for share in ("auto", 0.5))
+    assert half.net_.criterion_.labeled_share == 1
+    assert half.history_[-1]["train_elbo"] == whole.history_[-1]["train_elbo"]
