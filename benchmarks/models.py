@@ -24,7 +24,7 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_
 PARAMETERS: dict[str, dict[str, Any]] = {
     "mnist": {},
     "fashion": {"max_epochs": 4},
-    "svhn": {"max_epochs": 5},
+    "svhn": {"max_epochs": 3},
 }
 SMOKE_ROWS, SMOKE_PARAMETERS = 400, {"max_epochs": 1}
 

@@ -327,17 +327,22 @@ def test_table(tmp_path):
 
 
 def test_report_leaves_out_what_is_not_measured(tmp_path, monkeypatch):
-    tables = {"one": ("One", lambda _: "| 1 |"), "two": ("Two", lambda _: "| 2 |")}
+    tables = {
+        "one": ("one", "One", lambda _: "| 1 |"),
+        "two": ("one", "Two", lambda _: "| 2 |"),
+        "none": ("none", "None", lambda _: ""),
+    }
     for name, path in ("FOLDER", tmp_path), ("README", tmp_path / "r"), ("RESULTS", tmp_path / "s"):
         monkeypatch.setattr(report, name, path)
     monkeypatch.setattr(report, "TABLES", tables)
-    (tmp_path / "r").write_text("<!-- results: one --><!-- end -->")
+    (tmp_path / "r").write_text(
+        "<!-- results: one --><!-- end --> <!-- results: none --><!-- end -->"
+    )
     report.main()
-    assert "| 1 |" in (tmp_path / "r").read_text()
-    assert "Two" not in (tmp_path / "s").read_text()
-    results.write(tmp_path / "two" / "0.json", {})  # measured, and no place for it
-    with pytest.raises(ValueError, match="results: two"):
-        report.main()
+    readme, results_md = (tmp_path / "r").read_text(), (tmp_path / "s").read_text()
+    assert readme == "<!-- results: one -->\n| 1 |\n<!-- end --> <!-- results: none --><!-- end -->"
+    assert "Two\n\n| 2 |" in results_md  # it has no place in the README
+    assert "None" not in results_md
 
 
 # ---------------------------------------------------------------- figures
