@@ -23,7 +23,7 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_
 # What differs from the estimator's defaults: shorter trainings for outliers and a picture.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "mnist": {},
-    "fashion": {"max_epochs": 4},
+    "fashion": {"max_epochs": 2},
     "svhn": {"max_epochs": 3},
 }
 SMOKE_ROWS, SMOKE_PARAMETERS = 400, {"max_epochs": 1}

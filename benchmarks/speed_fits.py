@@ -51,7 +51,7 @@ class StopAfter(Callback):
 def measure_loop(bench: Bench) -> dict[str, Any]:
     """Whole `fit` against a bare loop of the same module, objective, batches and schedule.
 
-    A thousand digits with 100 labels, for the 20 epochs that are the default. The loop is
+    A thousand digits with 100 labels, for as many epochs as are the default. The loop is
     given its networks and its rows ready; `fit` checks X, makes networks, keeps a history,
     makes prototypes, and labels the training rows too.
     """

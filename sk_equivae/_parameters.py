@@ -75,7 +75,7 @@ unlabeled : object, default=-1
     may be a class.
 
 max_epochs : int or "auto", default="auto"
-    Passes over the data (over the unlabelled rows, if there are any). "auto" is 20, or
+    Passes over the data (over the unlabelled rows, if there are any). "auto" is 15, or
     as many more as it takes to see 12,000 rows, or as few as show 500,000, at least 2.
 
 batch_size : int, default=64

@@ -36,7 +36,7 @@ from ._styles import StyleMoments
 if TYPE_CHECKING:
     from ._base import BaseEquiVAE
 
-EPOCHS = 20
+EPOCHS = 15
 # Small data sets are gone through until so many rows have been seen, large ones no longer
 # than until so many have.
 MIN_ROWS_SEEN, MAX_ROWS_SEEN = 12_000, 500_000
@@ -51,12 +51,12 @@ SOME_ROWS = 16_384
 
 
 def auto_epochs(n_rows: int) -> int:
-    """The rule behind `max_epochs="auto"`: 20 epochs, more of few rows and fewer of many.
+    """The rule behind `max_epochs="auto"`: 15 epochs, more of few rows and fewer of many.
 
     Examples
     --------
     >>> auto_epochs(10_000), auto_epochs(150), auto_epochs(55_000), auto_epochs(1_000_000)
-    (20, 80, 9, 2)
+    (15, 80, 9, 2)
     """
     most = max(2, MAX_ROWS_SEEN // n_rows)
     return min(max(EPOCHS, -(-MIN_ROWS_SEEN // n_rows)), most)
