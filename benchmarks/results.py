@@ -75,6 +75,7 @@ def whole(path: Path, mode: str) -> Iterator[IO]:
         except BaseException:
             os.unlink(file.name)
             raise
+    os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
     os.replace(file.name, path)
 
 

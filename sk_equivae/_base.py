@@ -294,7 +294,9 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self._trained = np.arange(len(classes))
         codes = self._transduce(X, codes)
         self.transduction_ = classes[codes]
-        self._learn_styles(X, codes, go_on=old is not None and incremental)
+        if len(data) < len(X):  # rows of weight 0 are labelled, but nothing is learnt from them
+            codes = self._transduce(data.X, data.codes)
+        self._learn_styles(data.X, codes, go_on=old is not None and incremental)
 
     def _head(self, embeddings: Tensor) -> NDArray:
         """r_y of class means (Eq. 2)."""

@@ -73,6 +73,16 @@ def test_fit_learns_the_styles_of_its_classes(model, blobs):
         np.testing.assert_allclose(model.v_mean_[code], expected, atol=1e-5)
 
 
+def test_rows_of_weight_0_have_no_style(blobs, make):
+    X, y = blobs
+    weight = np.ones(60)
+    weight[::3] = 0
+    weighted = make(dtype="float64").fit(X, y, sample_weight=weight)
+    without = make(dtype="float64").fit(X[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(weighted.v_mean_, without.v_mean_)
+    np.testing.assert_allclose(weighted.v_covariance_, without.v_covariance_)
+
+
 def test_samples_have_the_style_of_their_class(model, monkeypatch):
     seen = {}
     monkeypatch.setattr(model, "_decode", lambda r, v: seen.update(v=v) or np.zeros((len(v), 4)))
