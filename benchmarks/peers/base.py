@@ -1,6 +1,7 @@
 """Training and prediction of all peers."""
 
 import time
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sk_equivae._training import INFERENCE_BATCH, own_randomness
 from .networks import PeerModule
 
 
-class Peer(BaseEstimator):
+class Peer(BaseEstimator, ABC):
     """An estimator that trains a `PeerModule` by Adam, its rate falling as a cosine.
 
     Parameters
@@ -56,8 +57,9 @@ class Peer(BaseEstimator):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @abstractmethod
     def _make_module(self, spec: InputSpec, n_classes: int) -> PeerModule:
-        raise NotImplementedError
+        """Fresh networks for rows of a kind."""
 
     def _fit(self, X: ArrayLike, codes: NDArray, n_classes: int) -> None:
         X, shape = flatten(check_array(X, dtype=DTYPES, allow_nd=True))

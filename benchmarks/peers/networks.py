@@ -1,5 +1,6 @@
 """What the peers are made of: EquiVAE's own networks, with the one-hot class for r_y."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import torch
@@ -21,7 +22,7 @@ from sk_equivae._networks import initialize
 HIDDEN = (128, 64)
 
 
-class PeerModule(nn.Module):
+class PeerModule(nn.Module, ABC):
     """The networks of a peer, and what they are trained for.
 
     Attributes
@@ -36,6 +37,7 @@ class PeerModule(nn.Module):
         """Draw the first weights."""
         initialize(self, generator)
 
+    @abstractmethod
     def losses(
         self, x: Tensor, y: Tensor, generator: torch.Generator
     ) -> Iterator[tuple[str, Tensor]]:
@@ -44,7 +46,6 @@ class PeerModule(nn.Module):
         The optimiser makes its step before the next loss is asked for. y = -1 marks
         unlabelled rows.
         """
-        raise NotImplementedError
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
         """The parameters of each optimiser; one optimiser for all of them."""
