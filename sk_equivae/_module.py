@@ -63,6 +63,7 @@ class InvariantEncoder(WithBody):
         input_shape: tuple,
         hidden: tuple[int, int],
         n_invariant: int,
+        n_classes: int,
         batch_norm: bool,
     ):
         super().__init__()
@@ -70,6 +71,7 @@ class InvariantEncoder(WithBody):
         self.dense = nn.Linear(n_features, hidden[0])
         self.hidden = nn.Linear(hidden[0], hidden[1])
         self.output = output_layer(hidden[1], n_invariant)
+        self.linear = output_layer(n_invariant, n_classes)  # used in training only
 
     def embed(self, x: Tensor) -> Tensor:
         return F.relu(self.dense(self.run_body(x)))
@@ -191,7 +193,7 @@ class EquiVAEModule(nn.Module):
         hidden = (128, 64) if max(n_latents) > 8 else (64, 32)
         n_invariant = n_latents[0]
         self.invariant = InvariantEncoder(
-            invariant_body, input_shape, hidden, n_invariant, batch_norm
+            invariant_body, input_shape, hidden, n_invariant, n_classes, batch_norm
         )
         self.equivariant = EquivariantEncoder(equivariant_body, input_shape, hidden, n_latents)
         self.posterior = LabelPosterior(

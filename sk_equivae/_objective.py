@@ -12,6 +12,7 @@ the total. Where a name of a term appears in `history_` it is the average a row:
 `log_q_y`           log q(y | x) of labelled rows, added to Eq. 4
 `consistency`       log q(y | x) of confident unlabelled rows
 `prototype`         log-softmax of the distance to one's own class
+`linear`            the same by linear functions of f_inv(x) instead of distances
 `objective`         the weighted total
 ==================  ========================================================
 """
@@ -36,9 +37,14 @@ SMALLEST_PRIOR = 1e-6
 # Of so many classes, at most, an unlabelled row is decoded.
 MAX_PLAUSIBLE = 3
 
+# Weight of `linear` relative to `prototype`. Where f_inv does not tell classes apart yet,
+# distances alone are least wrong when all are 0, and there they have no gradient: f_inv stays
+# a constant. Linear functions have no such trap.
+LINEAR = 3.0
+
 TERMS = (
     "objective", "elbo", "reconstruction", "kl_v", "kl_y", "log_p_y",
-    "log_q_y", "consistency", "prototype",
+    "log_q_y", "consistency", "prototype", "linear",
 )  # fmt: skip
 
 
@@ -217,17 +223,18 @@ class EquiVAEObjective(nn.Module):
         log_q = _log_probability(logits, targets)
         terms["log_q_y"] = (lab_weight * log_q).sum()
         terms["consistency"] = (unlab_weight * log_q).sum()
+        both = lab_weight + unlab_weight
         distances = self._prototype_logits(module, h, f_inv, targets)
-        terms["prototype"] = (
-            (lab_weight + unlab_weight) * _log_probability(distances, targets)
-        ).sum()
+        terms["prototype"] = (both * _log_probability(distances, targets)).sum()
+        linear = module.invariant.linear(f_inv)
+        terms["linear"] = (both * _log_probability(linear, targets)).sum()
         kl_weight = self.kl_weight if self.training else 1.0
         terms["objective"] = (
             terms["elbo"]
             + (1 - kl_weight) * terms["kl_v"]
             + self.label_weight * terms["log_q_y"]
             + self.consistency_weight * terms["consistency"]
-            + self.prototype_weight * terms["prototype"]
+            + self.prototype_weight * (terms["prototype"] + LINEAR * terms["linear"])
         )
         return terms
 

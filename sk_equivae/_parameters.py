@@ -144,7 +144,8 @@ consistency_weight : float, default=1.0
     them and the augmented row shows them. 0 in the paper.
 
 prototype_weight : float or "auto", default="auto"
-    Weight of the log-probability of a row's class by its distance to the classes.
+    Weight of the log-probability of a row's class by its distance to the classes and,
+    three times that, by a linear function of f_inv(x), which finds the classes sooner.
     "auto": n_features / 12, at least 1. 0 in the paper.
 
 batch_norm : bool, default=True

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 from sk_equivae import EquiVAEClassifier, _objective
 from sk_equivae._objective import (
+    LINEAR,
     MAX_PLAUSIBLE,
     TERMS,
     confident_targets,
@@ -171,7 +172,10 @@ def test_terms_add_up(y, training):
     )
     torch.testing.assert_close(
         terms["objective"],
-        terms["elbo"] + 2 * terms["log_q_y"] + 3 * terms["consistency"] + 5 * terms["prototype"],
+        terms["elbo"]
+        + 2 * terms["log_q_y"]
+        + 3 * terms["consistency"]
+        + 5 * (terms["prototype"] + LINEAR * terms["linear"]),
     )
     assert (terms["kl_y"] > 0) == (terms["consistency"] < 0) == bool((y < 0).any())
     assert terms["log_p_y"] < 0
@@ -208,10 +212,33 @@ def test_prototype_term_leaves_out_the_row_itself_and_classes_never_seen():
     torch.testing.assert_close(terms["prototype"], torch.stack(logs).mean())
 
 
+def test_linear_term_is_of_labelled_and_confident_rows():
+    module = tiny_module()
+    q_y, confidence = middle_confidence(module)
+    terms = evaluate(module, tiny_objective(module, confidence=confidence), MIXED)
+    logs = module.invariant.linear(module.f_inv(batch(MIXED)[0])).log_softmax(dim=1)
+    of_own = logs[MIXED >= 0].gather(1, MIXED[MIXED >= 0][:, None]).mean()
+    best, code = q_y[MIXED < 0].max(dim=1)
+    of_best = logs[MIXED < 0].gather(1, code[:, None])[:, 0]
+    expected = of_own + torch.where(best >= confidence, of_best, 0.0).mean()
+    torch.testing.assert_close(terms["linear"], expected)
+
+
+def test_a_constant_f_inv_is_no_trap():
+    """Distances have no gradient where all are 0; the linear term leads away from there."""
+    module = tiny_module()
+    torch.nn.init.zeros_(module.invariant.output.weight)
+    terms = tiny_objective(module)(module, batch(LABELED), seeded())
+    weight = module.invariant.output.weight
+    (of_distances,) = torch.autograd.grad(terms["prototype"], weight, retain_graph=True)
+    (of_linear,) = torch.autograd.grad(terms["linear"], weight)
+    assert of_distances.abs().max() == 0 < of_linear.abs().max()
+
+
 def test_sample_weights_weigh_rows(same_noise):
     module = tiny_module()
     objective = tiny_objective(module, prior=PRIOR)
-    names = ["reconstruction", "kl_v", "log_p_y", "elbo", "log_q_y", "prototype"]
+    names = ["reconstruction", "kl_v", "log_p_y", "elbo", "log_q_y", "prototype", "linear"]
 
     def values(weight):
         terms = evaluate(module, objective, LABELED, weight=torch.as_tensor(weight))
