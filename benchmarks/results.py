@@ -86,6 +86,8 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:
-    """Mean ± the paper's standard error, and in brackets of how many values."""
-    error = np.std(values) / max(1, len(values) - 1) ** 0.5
-    return f"{np.mean(values):.{decimals}f} ± {error:.{decimals}f} ({len(values)})"
+    """Mean ± the paper's standard error, and in brackets of how many values; one has no error."""
+    mean = f"{np.mean(values):.{decimals}f}"
+    if len(values) == 1:
+        return f"{mean} (1)"
+    return f"{mean} ± {np.std(values) / (len(values) - 1) ** 0.5:.{decimals}f} ({len(values)})"

@@ -222,9 +222,9 @@ class EquiVAEModule(nn.Module):
 
     def normalize(self, x: Tensor) -> Tensor:
         """Rows in the user's units to what the networks see."""
-        x = (x.to(self.scale.dtype) - self.shift) / self.scale
-        # No row of any data set lies here; one that does must not give infinities.
-        return x.clamp(-1e6, 1e6)
+        x = x.to(self.scale.dtype) - self.shift
+        # No row of any data set lies there; one that does must not give infinities.
+        return x.div_(self.scale).clamp_(-1e6, 1e6)
 
     def denormalize(self, x: Tensor) -> Tensor:
         """The inverse of `normalize`."""

@@ -13,6 +13,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 FILTERS = (8, 16, 32, 64, 64)
 KERNEL = 5
@@ -23,8 +24,49 @@ SMALL_KERNEL = 3
 MAX_GRID = 2
 # Units of the dense layers that take the place of the convolutions for tabular rows.
 DENSE = 128
+# Convolutions that join so few pairs of an input and an output pixel are matrix products.
+MAX_PAIRS = 64
 
 Body = nn.Module | Callable[..., nn.Module] | None
+
+
+class Taps(nn.Module):
+    """Which tap of a kernel joins which pixels, for a convolution on a very small grid.
+
+    There, one product of matrices is several times faster than a convolution, whose code is
+    made for large images.
+
+    Parameters
+    ----------
+    convolve : callable
+        Takes `(n, 1, *in_size)` and a kernel `(1, 1, *kernel_size)`.
+    """
+
+    index: Tensor
+
+    def __init__(self, convolve: Callable[[Tensor, Tensor], Tensor], in_size: tuple, kernel: tuple):
+        super().__init__()
+        n_in, n_taps = math.prod(in_size), math.prod(kernel)
+        each = torch.eye(n_in).reshape(n_in, 1, *in_size)
+        joined = convolve(each, torch.arange(1.0, n_taps + 1).reshape(1, 1, *kernel))
+        self.out_size = joined.shape[2:]
+        # (n_in, n_out); n_taps, which is a tap of weight 0, where nothing joins them
+        index = (joined.flatten(1).round().long() - 1) % (n_taps + 1)
+        self.register_buffer("index", index, persistent=False)
+
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """The convolution of x with a kernel of shape (out, in, height, width)."""
+        n_in, n_out = self.index.shape
+        taps = F.pad(weight.flatten(2), (0, 1)).index_select(2, self.index.flatten())
+        # (out, in, n_in, n_out) to a matrix that takes and gives channels-last pixels
+        matrix = taps.unflatten(2, (n_in, n_out)).permute(3, 0, 2, 1).flatten(2).flatten(0, 1)
+        y = F.linear(x.permute(0, 2, 3, 1).flatten(1), matrix, bias.repeat(n_out))
+        return y.unflatten(1, (*self.out_size, -1)).permute(0, 3, 1, 2)
+
+
+def _few_taps(convolve: Callable, in_size: tuple, out_size: tuple, kernel: tuple) -> Taps | None:
+    few = math.prod(in_size) * math.prod(out_size) <= MAX_PAIRS
+    return Taps(convolve, in_size, kernel) if few else None
 
 
 class UpConv(nn.ConvTranspose2d):
@@ -50,11 +92,14 @@ class UpConv(nn.ConvTranspose2d):
             in_channels, out_channels, kernel_size, stride=2, padding=half, output_padding=padding
         )
         self.out_size = tuple(out_size)
+        convolve = partial(F.conv_transpose2d, stride=2, padding=half, output_padding=padding)
         one, kernel = torch.ones(1, 1, *in_size), torch.ones(1, 1, kernel_size, kernel_size)
-        taps = F.conv_transpose2d(one, kernel, None, 2, half, padding)
-        self.fan_in = in_channels * float(taps.mean())
+        self.fan_in = in_channels * float(convolve(one, kernel).mean())
+        self.taps = _few_taps(convolve, in_size, out_size, self.kernel_size)
 
     def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        if self.taps is not None:
+            return self.taps(x, self.weight.transpose(0, 1), self.bias)
         n_in, n_out, size = self.weight.shape[:3]
         n_taps = (size + 1) // 2
         before = 1 - n_taps % 2  # output 0 meets the middle of the kernel
@@ -118,9 +163,23 @@ class Conv(nn.Conv2d):
         kernel = tuple(min(kernel_size, 2 * size - 1) for size in in_size)
         padding = tuple(size // 2 for size in kernel)
         super().__init__(in_channels, out_channels, kernel, stride, padding)
-        one = torch.ones(1, 1, *in_size)
-        taps = F.conv2d(one, torch.ones(1, 1, *kernel), None, stride, padding)
-        self.fan_in = in_channels * float(taps.mean())
+        convolve = partial(F.conv2d, stride=stride, padding=padding)
+        seen = convolve(torch.ones(1, 1, *in_size), torch.ones(1, 1, *kernel))
+        self.fan_in = in_channels * float(seen.mean())
+        self.taps = _few_taps(convolve, in_size, seen.shape[2:], kernel)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if self.taps is None or bias is None:
+            return super()._conv_forward(input, weight, bias)
+        return self.taps(input, weight, bias)
+
+    def normalized(self, x: Tensor, norm: nn.BatchNorm2d) -> Tensor:
+        """norm(self(x)) as one convolution; for inference."""
+        mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
+        fused = fuse_conv_bn_weights(
+            self.weight, self.bias, mean, variance, norm.eps, norm.weight, norm.bias
+        )
+        return self._conv_forward(x, *fused)
 
 
 class ConvBody(nn.Sequential):
@@ -140,6 +199,20 @@ class ConvBody(nn.Sequential):
         if max(last) > MAX_GRID:
             layers.append(nn.AdaptiveAvgPool2d(tuple(min(s, MAX_GRID) for s in last)))
         super().__init__(*layers, nn.Flatten())
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training or torch.is_grad_enabled():
+            return super().forward(x)
+        # What is bound by memory in inference goes into the convolutions, or happens in place.
+        layers = list(self)
+        for layer, following in zip(layers, [*layers[1:], None], strict=True):
+            if isinstance(layer, Conv) and isinstance(following, nn.BatchNorm2d):
+                x = layer.normalized(x, following)
+            elif isinstance(layer, nn.ReLU):
+                x = x.relu_()
+            elif not isinstance(layer, nn.BatchNorm2d):
+                x = layer(x)
+        return x
 
 
 class ConvDecoderBody(nn.Module):

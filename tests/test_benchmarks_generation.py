@@ -322,7 +322,7 @@ def test_table(tmp_path):
         results.write(tmp_path / f"{labels}_{seed}.json", result)
     lines = generation.table(tmp_path).splitlines()
     assert lines[0] == "| | all labels, validation rows | 100 labels, validation rows | bar |"
-    assert "| 98.00 ± 1.00 (2) | 91.00 ± 0.00 (1) | ≥ 95; ≥ 90 with 100 labels |" in lines[3]
+    assert "| 98.00 ± 1.00 (2) | 91.00 (1) | ≥ 95; ≥ 90 with 100 labels |" in lines[3]
     assert len(lines) == 4
 
 

@@ -9,6 +9,7 @@ from torch import nn
 from sk_equivae._module import Decoder, EquiVAEModule
 from sk_equivae._networks import (
     FILTERS,
+    Conv,
     ConvBody,
     ConvDecoderBody,
     DenseBody,
@@ -21,6 +22,22 @@ from sk_equivae._networks import (
 )
 
 LAYERS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)
+
+
+@pytest.mark.parametrize("size", [(4, 4), (2, 2), (1, 3), (5, 2)])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [3, 5])
+def test_a_convolution_on_a_small_grid_is_a_convolution(size, stride, kernel):
+    """Values and gradients, whether it is computed as a product of matrices or not."""
+    layer = Conv(3, 4, size, stride, kernel).double()
+    assert (layer.taps is None) == (size in [(4, 4), (5, 2)] and stride == 1)
+    x = random_rows(6, 3, *size).requires_grad_()
+    expected = F.conv2d(x, layer.weight, layer.bias, stride, layer.padding)
+    torch.testing.assert_close(layer(x), expected)
+    inputs = (x, layer.weight, layer.bias)
+    gradients = (torch.autograd.grad(y.square().sum(), inputs) for y in (layer(x), expected))
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 7])
@@ -57,6 +74,21 @@ def test_images_of_any_size_go_in_and_come_out(shape, batch_norm):
     assert h.shape == (2, n_features)
     assert n_features <= FILTERS[-1] * 2 * 2
     assert make_decoder_body(None, 10, shape)(torch.rand(2, 10)).shape == (2, *shape)
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 8, 9), (2, 40, 40)])
+def test_inference_gives_what_the_layers_give(shape, batch_norm):
+    body = ConvBody(shape, batch_norm).double()
+    x = random_rows(5, *shape)
+    body(x)  # statistics of the rows
+    with torch.no_grad():
+        for layer in body:
+            if isinstance(layer, nn.BatchNorm2d):
+                nn.init.uniform_(layer.weight), nn.init.uniform_(layer.bias)
+        before = x.clone()
+        torch.testing.assert_close(body.eval()(x), nn.Sequential(*body)(x))
+    torch.testing.assert_close(x, before, rtol=0, atol=0)
 
 
 def test_bodies_follow_appendix_b():
