@@ -6,26 +6,30 @@ after the last epoch in it: weights, moving averages, the state of the optimiser
 all generators are put back, so that on the same machine, with the same number of threads and
 the same code, it ends with the same bits as one that was never stopped. What is not repeated:
 the epochs since the last writing are trained anew, and times count only the epochs that are in
-the history. A finished training is taken from its file whole.
+the history. A finished training is taken from its file whole: benchmarks that train the same
+estimator on the same rows share one training.
 """
 
+import contextlib
 import copy
 import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import joblib
 import torch
+from sklearn.pipeline import Pipeline
 from skorch.callbacks import Callback
 from skorch.history import History
 from tqdm import tqdm
 
-from benchmarks.models import FOLDER as MODELS
-from benchmarks.results import commit, whole
+from benchmarks.results import CACHE, commit, digest, whole
+from sk_equivae._base import BaseEquiVAE
 from sk_equivae._batches import RowDataset, TrainBatches, count_steps
 
-FOLDER = MODELS.parent / "checkpoints"
+FOLDER = CACHE / "checkpoints"
 
 
 class Checkpoint:
@@ -160,3 +164,57 @@ def _put_back(net: Any, state: dict[str, Any]) -> None:
         callbacks["lr_decay"].lr_scheduler_.load_state_dict(state["lr_decay"])
     if "kl_warmup" in state:
         callbacks["kl_warmup"].step_ = state["kl_warmup"]
+
+
+def steps_of(estimator: Any, name: str) -> list[tuple[str, Any]]:
+    """The steps of a pipeline; an estimator alone is its only step."""
+    return estimator.steps if isinstance(estimator, Pipeline) else [(name, estimator)]
+
+
+@contextlib.contextmanager
+def attach_checkpoints(
+    estimator: Any, name: str, place: dict[str, Any], folder: Path, verbose: int
+) -> Iterator[list[Checkpoint]]:
+    """Inside, `fit` goes on from checkpoints, and shows its progress.
+
+    The name of a file holds a digest of `place` and of the parameters of the step and of those
+    before it. EquiVAE's is the same whatever comes after it: the methods `equivae` and
+    `equivae-neural` of the paper's tables share one training.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline of steps, or one step.
+    name : str
+        Of the step that is not in a pipeline.
+    place : dict
+        What says which rows are trained on; "dataset", "labels" and "seed" among it.
+    folder : Path
+    verbose : int
+        0 shows no progress.
+    """
+    checkpoints, before = [], []
+    for step_name, step in steps_of(estimator, name):
+        parameters = step.get_params()
+        parameters.pop("predict_with", None)
+        before.append(parameters)
+        if not (isinstance(step, BaseEquiVAE) or "checkpoint" in parameters):
+            continue
+        label = "_".join(str(place[key]) for key in ("dataset", "labels", "seed"))
+        path = folder / f"{step_name}_{label}_{digest({**place, 'steps': before})}.joblib"
+        checkpoints.append(Checkpoint(path))
+        if isinstance(step, BaseEquiVAE):
+            step.set_params(callbacks=[Resume(checkpoints[-1], verbose)])
+        else:
+            step.set_params(checkpoint=checkpoints[-1], verbose=verbose)
+    yield checkpoints
+    if not all(checkpoint.finished for checkpoint in checkpoints):
+        raise KeyboardInterrupt  # EquiVAE keeps what it had learnt by then; a result must not
+    for _, step in steps_of(estimator, name):
+        if isinstance(step, BaseEquiVAE):
+            step.set_params(callbacks=None)
+
+
+def training_seconds(history: Sequence[dict[str, Any]]) -> float:
+    """Seconds of all epochs of a training, whoever trained them."""
+    return round(sum(row["dur"] for row in history), 2)

@@ -52,10 +52,14 @@ def run(
         "parameters": parameters_of(estimator),
     }
     choose = SCENARIOS[scenario].choose if scenario else as_drawn
+    place = None
+    shared = method == "equivae" and DATASETS[dataset].load is None and scenario is None
+    if shared and not arguments.smoke:
+        place = {key: config[key] for key in ("dataset", "labels", "seed", "smoke")}
 
     def measure_it() -> dict[str, Any]:
         rows = few_label_rows(dataset, labels, seed, arguments.data, arguments.smoke, choose)
-        return measure(method, estimator, rows)
+        return measure(method, estimator, rows, place)
 
     name = f"{dataset}_{scenario or labels}_{ablation or method}_{seed}.json"
     run_once(arguments.output / study / name, config, measure_it)

@@ -1,5 +1,6 @@
 """Methods that learn from few labels: EquiVAE and what it is compared with."""
 
+import contextlib
 import json
 import time
 import warnings
@@ -13,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
+from benchmarks.checkpoints import FOLDER as CHECKPOINTS
+from benchmarks.checkpoints import attach_checkpoints, training_seconds
 from benchmarks.few_labels_data import DATASETS, Rows
 from benchmarks.networks import NetworkClassifier
 from sk_equivae import EquiVAEClassifier
@@ -32,6 +35,7 @@ OFF: dict[str, Any] = {
     "augment": None,
     "consistency_weight": 0.0,
     "complement_pool": "labeled",
+    "distribution_alignment": False,
     "prototype_weight": 0.0,
     "batch_norm": False,
     "kl_warmup": 0.0,
@@ -126,11 +130,22 @@ def limited(rows: Rows, most_unlabeled: int | None) -> Rows:
     return Rows(rows.X[kept], rows.y[kept], rows.parts)
 
 
-def measure(method: str, estimator: Any, rows: Rows) -> dict[str, Any]:
+def measure(
+    method: str, estimator: Any, rows: Rows, place: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Errors in per cent on the parts, by rule; seconds of the fit; and how it went.
 
     Both parts are measured at once, so that there is one fit; what is chosen is chosen
     by "valid".
+
+    Parameters
+    ----------
+    method : str
+    estimator : estimator
+        Not fitted.
+    rows : Rows
+    place : dict, optional
+        Of a training that goes on from a checkpoint, see `attach_checkpoints`.
     """
     _, _, is_network, most_unlabeled = METHODS[method]
     rows = limited(rows, most_unlabeled)
@@ -141,8 +156,13 @@ def measure(method: str, estimator: Any, rows: Rows) -> dict[str, Any]:
         # LabelSpreading, of rows that no label reaches: it takes them for the first class
         warnings.filterwarnings("ignore", "invalid value encountered in divide", RuntimeWarning)
         start = time.perf_counter()
-        estimator.fit(shaped(rows.X), rows.y)
+        with contextlib.ExitStack() as stack:
+            if place is not None:
+                stack.enter_context(attach_checkpoints(estimator, method, place, CHECKPOINTS, 0))
+            estimator.fit(shaped(rows.X), rows.y)
         seconds = round(time.perf_counter() - start, 2)
+        if place is not None:
+            seconds = training_seconds(estimator.history_)
         errors = {part: _errors(estimator, shaped(X), y) for part, (X, y) in rows.parts.items()}
     return {
         "fit_seconds": seconds,

@@ -21,8 +21,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestCentroid
 from sklearn.svm import SVC
 
-from benchmarks.models import Models, Trained, add_options, digest, labels_option, parse
-from benchmarks.results import FOLDER, mean_and_error, read, run_once
+from benchmarks.models import Models, Trained, add_options, labels_option, parse
+from benchmarks.results import FOLDER, digest, mean_and_error, read, run_once
 
 JUDGE_ROWS, JUDGE_ACCURACY = 20_000, 97.0
 N_SAMPLES = 10_000

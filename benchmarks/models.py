@@ -1,11 +1,8 @@
 """Trained models, kept outside the repository and trained once."""
 
 import argparse
-import hashlib
 import json
-import os
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +12,13 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import checkpoints
+from benchmarks.checkpoints import attach_checkpoints, training_seconds
 from benchmarks.data import LOADERS, VARIABLE, Split, few_labels
-from benchmarks.results import commit, whole
+from benchmarks.results import CACHE, commit, digest, whole
 from sk_equivae import EquiVAEClassifier
 
-FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_equivae" / "models"
+FOLDER = CACHE / "models"
 # What differs from the estimator's defaults: shorter trainings for outliers and a picture.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "mnist": {},
@@ -54,6 +53,8 @@ class Models:
     folder : Path
         Where models are kept, a file each. Its name holds a digest of all parameters of the
         estimator; after a change of the code itself, delete the files.
+    checkpoints : Path
+        Where states of trainings are kept; trainings of other benchmarks among them.
     overrides : dict
         Parameters of the estimator that go before those of the data set.
     smoke : bool
@@ -64,6 +65,7 @@ class Models:
 
     data: Path | None = None
     folder: Path = FOLDER
+    checkpoints: Path = checkpoints.FOLDER
     overrides: dict[str, Any] = field(default_factory=dict)
     smoke: bool = False
     verbose: int = 0
@@ -129,10 +131,12 @@ class Models:
 
         def train() -> Trained:
             X, y = self.training_rows(dataset, labels, seed, classes)
-            start = time.perf_counter()
-            estimator.set_params(verbose=self.verbose).fit(X, y)
-            seconds = round(time.perf_counter() - start, 2)
-            return Trained(estimator.set_params(verbose=0), config, seconds, commit())
+            place = {key: config[key] for key in ("dataset", "labels", "seed", "smoke")}
+            if classes is not None:
+                place["classes"] = config["classes"]
+            with attach_checkpoints(estimator, "equivae", place, self.checkpoints, self.verbose):
+                estimator.fit(X, y)
+            return Trained(estimator, config, training_seconds(estimator.history_), commit())
 
         return self.once(f"{dataset}_{labels}_{seed}", config, train)
 
@@ -148,17 +152,12 @@ class Models:
         return self._kept[path]
 
 
-def digest(config: dict[str, Any]) -> str:
-    """A short name of a configuration, the same for the same contents."""
-    text = json.dumps(config, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of all benchmarks that need data sets and models."""
     where = f"folder of the data sets (default: the environment variable {VARIABLE})"
     parser.add_argument("--data", type=Path, help=where)
     parser.add_argument("--models", type=Path, default=FOLDER, help="where trained models are kept")
+    parser.add_argument("--checkpoints", type=Path, default=checkpoints.FOLDER)
     parser.add_argument("--output", type=Path, help="where to write what is made")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, help="train for so many epochs")
@@ -183,7 +182,14 @@ def parse(
     overrides = dict(arguments.parameters)
     if arguments.epochs is not None:
         overrides["max_epochs"] = arguments.epochs
-    models = Models(arguments.data, arguments.models, overrides, arguments.smoke, arguments.verbose)
+    models = Models(
+        arguments.data,
+        arguments.models,
+        arguments.checkpoints,
+        overrides,
+        arguments.smoke,
+        arguments.verbose,
+    )
     return arguments, models
 
 

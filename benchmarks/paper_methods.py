@@ -1,7 +1,6 @@
 """The methods of the paper's tables, and what a user of scikit-learn would pick instead."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
-from benchmarks.checkpoints import Checkpoint, Resume
-from benchmarks.models import digest
+from benchmarks.checkpoints import steps_of
 from benchmarks.networks import NetworkClassifier
 from benchmarks.peers import (
     AAEClassifier,
@@ -23,9 +21,7 @@ from benchmarks.peers import (
     NeuralClassifier,
     SiddharthClassifier,
 )
-from benchmarks.peers.base import Peer
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
-from sk_equivae._base import BaseEquiVAE
 from sk_equivae._prediction import RULES
 
 N_COMPONENTS = 50
@@ -145,42 +141,11 @@ METHODS: dict[str, Method] = {
 }
 
 
-def steps_of(estimator: Any, name: str) -> list[tuple[str, Any]]:
-    """The steps of a pipeline; an estimator alone is its only step."""
-    return estimator.steps if isinstance(estimator, Pipeline) else [(name, estimator)]
-
-
 def set_epochs(estimator: Any, n_epochs: int) -> None:
     """Train all networks for so many epochs."""
     for _, step in steps_of(estimator, ""):
         if hasattr(step, "max_epochs"):
             step.set_params(max_epochs=n_epochs)
-
-
-def attach_checkpoints(
-    estimator: Any, name: str, config: dict[str, Any], folder: Path, verbose: int
-) -> list[Checkpoint]:
-    """Let all networks that can go on from a checkpoint, and show their progress.
-
-    The name of a file holds a digest of `config` and of the parameters of the step and of those
-    before it. EquiVAE's is the same whatever comes after it: the methods `equivae` and
-    `equivae-neural` share one training.
-    """
-    checkpoints, before = [], []
-    for step_name, step in steps_of(estimator, name):
-        parameters = step.get_params()
-        parameters.pop("predict_with", None)
-        before.append(parameters)
-        if not isinstance(step, (BaseEquiVAE, Peer)):
-            continue
-        label = "_".join(str(config[key]) for key in ("dataset", "labels", "seed"))
-        path = folder / f"{step_name}_{label}_{digest({**config, 'steps': before})}.joblib"
-        checkpoints.append(Checkpoint(path))
-        if isinstance(step, BaseEquiVAE):
-            step.set_params(callbacks=[Resume(checkpoints[-1], verbose)])
-        else:
-            step.set_params(checkpoint=checkpoints[-1], verbose=verbose)
-    return checkpoints
 
 
 def training_rows(method: Method, y: NDArray) -> NDArray:

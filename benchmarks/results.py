@@ -1,6 +1,7 @@
 """Result files: one JSON file a run, written whole or not at all, never run twice."""
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
@@ -15,6 +16,8 @@ from typing import IO, Any
 import numpy as np
 
 FOLDER = Path(__file__).parent / "results"
+# Of what is kept outside the repository: models, and states of trainings.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_equivae"
 PACKAGES = ("sk-equivae", "torch", "scikit-learn", "skorch", "numpy")
 
 
@@ -83,6 +86,12 @@ def read(folder: Path) -> Iterator[dict[str, Any]]:
     """All results of a folder, in the order of their names."""
     for path in sorted(folder.glob("*.json")):
         yield json.loads(path.read_text())
+
+
+def digest(config: dict[str, Any]) -> str:
+    """A short name of a configuration, the same for the same contents."""
+    text = json.dumps(config, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:

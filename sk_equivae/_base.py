@@ -64,6 +64,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         augment="auto",
         complement_pool="confident",
         confidence=0.8,
+        distribution_alignment=True,
         class_threshold=0.01,
         labeled_share="auto",
         label_weight=1.0,
@@ -103,6 +104,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self.augment = augment
         self.complement_pool = complement_pool
         self.confidence = confidence
+        self.distribution_alignment = distribution_alignment
         self.class_threshold = class_threshold
         self.labeled_share = labeled_share
         self.label_weight = label_weight

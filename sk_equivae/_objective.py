@@ -34,6 +34,11 @@ from ._prototypes import prototype_logits
 # log p(y) of a class that has been announced but not seen.
 SMALLEST_PRIOR = 1e-6
 
+# The mean of q(y | x) over unlabelled rows moves by 1 - MEAN_DECAY of the way at each step, and
+# a class counts as named at least so often when q(y | x) is aligned by it.
+MEAN_DECAY = 0.99
+SMALLEST_MEAN = 1e-3
+
 # Of so many classes, at most, an unlabelled row is decoded.
 MAX_PLAUSIBLE = 3
 
@@ -109,6 +114,25 @@ def truncate(q_y: Tensor, threshold: float) -> Tensor:
     return q_y / q_y.sum(dim=1, keepdim=True)
 
 
+def align(q_y: Tensor, mean_q_y: Tensor, log_prior: Tensor) -> Tensor:
+    r"""q(y | x), corrected for classes that it names more or less often than p(y) does.
+
+    .. math:: \tilde q(y|x) \propto q(y|x) \, p(y) / \bar q(y)
+
+    With :math:`\bar q(y)`, the mean over unlabelled rows, this is the distribution alignment of
+    ReMixMatch: a class that has been taken for another gets rows back.
+
+    Examples
+    --------
+    >>> import torch
+    >>> often = torch.tensor([0.8, 0.2])  # the first class is named too often
+    >>> align(torch.tensor([[0.5, 0.5]]), often, torch.tensor([0.5, 0.5]).log())
+    tensor([[0.2000, 0.8000]])
+    """
+    q_y = q_y * (log_prior.exp() / mean_q_y.clamp(min=SMALLEST_MEAN))
+    return q_y / q_y.sum(dim=1, keepdim=True)
+
+
 def confident_targets(y: Tensor, q_y: Tensor, confidence: float) -> Tensor:
     """Codes of labelled rows and of unlabelled rows of a confident q(y | x), else -1."""
     probability, code = q_y.detach().max(dim=1)
@@ -135,13 +159,15 @@ class EquiVAEObjective(nn.Module):
     n_classes : int
     n_hidden : int
         Size of the embedding between body and head of f_inv.
-    m_max, class_threshold, confidence, complement_pool : see `EquiVAEClassifier`
+    m_max, class_threshold, complement_pool : see `EquiVAEClassifier`
+    confidence, distribution_alignment : see `EquiVAEClassifier`
     label_weight, consistency_weight, prototype_weight : see `EquiVAEClassifier`
     augment : callable or None
         Takes a batch and a generator and returns a batch.
     """
 
     log_prior: Tensor
+    mean_q_y: Tensor
     class_embeddings: Tensor
     seen: Tensor
 
@@ -154,6 +180,7 @@ class EquiVAEObjective(nn.Module):
         class_threshold: float,
         complement_pool: str,
         confidence: float,
+        distribution_alignment: bool,
         label_weight: float,
         consistency_weight: float,
         prototype_weight: float,
@@ -161,6 +188,7 @@ class EquiVAEObjective(nn.Module):
     ):
         super().__init__()
         self.register_buffer("log_prior", torch.full((n_classes,), -math.log(n_classes)))
+        self.register_buffer("mean_q_y", torch.full((n_classes,), 1 / n_classes))
         # Where the batch holds nobody of a class, its last mean stands in.
         self.register_buffer("class_embeddings", torch.zeros(n_classes, n_hidden))
         self.register_buffer("seen", torch.zeros(n_classes, dtype=torch.bool))
@@ -170,6 +198,7 @@ class EquiVAEObjective(nn.Module):
         self.class_threshold = class_threshold
         self.complement_pool = complement_pool
         self.confidence = confidence
+        self.distribution_alignment = distribution_alignment
         self.label_weight = label_weight
         self.consistency_weight = consistency_weight
         self.prototype_weight = prototype_weight
@@ -179,6 +208,7 @@ class EquiVAEObjective(nn.Module):
         """Tell p(y), and what part of Eq. 7 the labelled rows make up."""
         log_prior = np.log(np.maximum(class_prior, SMALLEST_PRIOR))
         self.log_prior.copy_(torch.from_numpy(log_prior))
+        self.mean_q_y.copy_(self.log_prior.exp())
         self.labeled_share = labeled_share
 
     def forward(
@@ -254,6 +284,9 @@ class EquiVAEObjective(nn.Module):
         if teacher is not None:
             with torch.no_grad():
                 probability = teacher.classify(x[unlabeled]).softmax(dim=1)
+                if self.distribution_alignment and self.training:
+                    self.mean_q_y = self.mean_q_y.lerp(probability.mean(dim=0), 1 - MEAN_DECAY)
+                    probability = align(probability, self.mean_q_y, self.log_prior)
         elif logits is not None:
             probability = logits[unlabeled].softmax(dim=1)
         else:

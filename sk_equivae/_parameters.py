@@ -27,6 +27,7 @@ CONSTRAINTS: dict[str, Any] = {
     "augment": [None, StrOptions({"auto", "affine"}), callable],
     "complement_pool": [StrOptions({"labeled", "confident"})],
     "confidence": [Interval(Real, 0, 1, closed="both")],
+    "distribution_alignment": ["boolean"],
     "class_threshold": [Interval(Real, 0, 1, closed="left")],
     "labeled_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     "label_weight": [Interval(Real, 0, None, closed="left")],
@@ -127,6 +128,10 @@ complement_pool : {"confident", "labeled"}, default="confident"
 
 confidence : float in [0, 1], default=0.8
     From which q(y|x) on an unlabelled row counts as one of a class.
+
+distribution_alignment : bool, default=True
+    Correct q(y|x) of unlabelled rows in training so that, on average, classes are as
+    frequent as among the labelled rows. Set it to False if you know that they are not.
 
 class_threshold : float in [0, 1), default=0.01
     Classes with a smaller q(y|x), and all but the three most probable, are left out of the

@@ -174,6 +174,7 @@ def make_objective(estimator: "BaseEquiVAE", module: Averaged, codes: NDArray) -
         class_threshold=estimator.class_threshold,
         complement_pool=estimator.complement_pool,
         confidence=estimator.confidence,
+        distribution_alignment=estimator.distribution_alignment,
         label_weight=estimator.label_weight,
         consistency_weight=estimator.consistency_weight,
         prototype_weight=auto_prototype_weight(spec.input_shape) if weight == "auto" else weight,

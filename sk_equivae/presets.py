@@ -11,6 +11,7 @@ PAPER: dict[str, Any] = {
     "prototype_weight": 0.0,
     "labeled_share": 0.5,
     "label_weight": 0.5,
+    "distribution_alignment": False,
     "augment": None,
     "batch_norm": False,
     "ema_decay": 0.0,

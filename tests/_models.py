@@ -24,6 +24,7 @@ def tiny_objective(module, *, labeled_share=0.5, prior=None, **params):
         "class_threshold": 0.0,
         "complement_pool": "labeled",
         "confidence": 0.95,
+        "distribution_alignment": False,
         "label_weight": 1.0,
         "consistency_weight": 0.0,
         "prototype_weight": 0.0,

@@ -203,6 +203,7 @@ BAD_PARAMETERS = {
     "batch_norm": ["yes"],
     "complement_pool": ["all"],
     "confidence": [1.1],
+    "distribution_alignment": ["yes"],
     "class_threshold": [1.0],
     "labeled_share": [1.5, "half"],
     "label_weight": [-1],

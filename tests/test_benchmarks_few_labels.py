@@ -386,6 +386,5 @@ def test_robustness_table(tmp_path):
         "| digits 8x8, test error, % | EquiVAE, prototype | EquiVAE, posterior | "
         "EquiVAE, likelihood | LabelSpreading (knn, 7) |",
         "|---|---|---|---|---|",
-        "| 10 labels a class, 5% of them wrong | 1.00 (1) | 2.00 (1) | "
-        "3.00 (1) | 8.00 (1) |",
+        "| 10 labels a class, 5% of them wrong | 1.00 (1) | 2.00 (1) | 3.00 (1) | 8.00 (1) |",
     ]

@@ -80,7 +80,8 @@ def stand_in(tmp_path_factory):
 def options(stand_in, tmp_path_factory):
     """The options of a smoke run; its models are kept for the next one."""
     kept = tmp_path_factory.mktemp("models")
-    return ["--smoke", "--data", str(stand_in), "--models", str(kept)]
+    folders = ["--models", str(kept), "--checkpoints", str(kept / "checkpoints")]
+    return ["--smoke", "--data", str(stand_in), *folders]
 
 
 # ---------------------------------------------------------------- data
@@ -186,16 +187,23 @@ def test_few_labels():
 # ---------------------------------------------------------------- models
 
 
+def as_if_trained(estimator):
+    estimator.history_ = [{"dur": 1.0}]
+    estimator.callbacks[0].checkpoint.finished = True
+    return estimator
+
+
 def test_a_model_is_trained_once(stand_in, tmp_path, monkeypatch):
     def fit(self, X, y):
         fits.append((X, y, self.max_epochs))
-        return self
+        return as_if_trained(self)
 
     fits: list = []
     monkeypatch.setattr(EquiVAEClassifier, "fit", fit)
 
     def get(*args, overrides=None, **parameters):
-        return models.Models(stand_in, tmp_path, overrides or {}).get(*args, **parameters)
+        known = models.Models(stand_in, tmp_path, tmp_path / "none", overrides or {})
+        return known.get(*args, **parameters)
 
     first = get("mnist", 100, 0)
     again = get("mnist", 100, 0)
@@ -218,15 +226,26 @@ def test_a_model_is_trained_once(stand_in, tmp_path, monkeypatch):
     assert fits[5][2] == 3
 
 
+def test_a_training_that_did_not_end_is_no_model(stand_in, tmp_path, monkeypatch):
+    def interrupted(self, X, y):
+        self.history_ = []  # what `fit` keeps of a training that the user stopped
+        return self
+
+    monkeypatch.setattr(EquiVAEClassifier, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        models.Models(stand_in, tmp_path, tmp_path / "none").get("mnist", "all", 0)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("owner, verb", [(EquiVAEClassifier, "fit"), (models.joblib, "dump")])
 def test_a_killed_training_leaves_nothing(stand_in, tmp_path, monkeypatch, owner, verb):
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(EquiVAEClassifier, "fit", lambda self, X, y: self)
+    monkeypatch.setattr(EquiVAEClassifier, "fit", lambda self, X, y: as_if_trained(self))
     monkeypatch.setattr(owner, verb, killed)
     with pytest.raises(KeyboardInterrupt):
-        models.Models(stand_in, tmp_path).get("mnist", "all", 0)
+        models.Models(stand_in, tmp_path, tmp_path / "none").get("mnist", "all", 0)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ from sk_equivae._objective import (
     LINEAR,
     MAX_PLAUSIBLE,
     TERMS,
+    align,
     confident_targets,
     labeled_elbo,
     semi_supervised_elbo,
@@ -343,6 +344,39 @@ def test_labels_reach_the_label_posterior_and_not_f_inv():
     tiny_objective(module)(module, batch(LABELED), seeded())["log_q_y"].backward()
     assert has_gradient(module.posterior)
     assert not has_gradient(module.invariant)
+
+
+def test_alignment_gives_the_classes_their_frequencies():
+    """As often as a few passes over the same rows name them, classes are as frequent as in p(y)."""
+    log_prior = torch.tensor(PRIOR).double().log()
+    q_y = (3 * random_rows(200, 3) + torch.tensor([3.0, 0.0, 0.0])).softmax(dim=1)
+    assert q_y.mean(dim=0)[0] > 0.6
+    aligned = q_y
+    for _ in range(50):
+        aligned = align(aligned, aligned.mean(dim=0), log_prior)
+    torch.testing.assert_close(aligned.mean(dim=0), log_prior.exp(), atol=1e-3, rtol=0)
+    torch.testing.assert_close(align(q_y, log_prior.exp(), log_prior), q_y)
+
+
+def test_alignment_is_by_the_moving_mean_of_the_teacher_and_in_training_only():
+    module, teacher = tiny_module(), tiny_module(seed=1)
+    x, y, _ = batch(MIXED)
+    unlabeled = (y < 0).nonzero()[:, 0]
+    plain = teacher.classify(x).softmax(dim=1)[unlabeled]
+    for distribution_alignment in (True, False):
+        objective = tiny_objective(module, distribution_alignment=distribution_alignment)
+        objective.mean_q_y.copy_(torch.tensor([0.8, 0.1, 0.1]))
+        for training in (False, True):
+            objective.train(training)
+            before = objective.mean_q_y.clone()
+            q_y = objective._label_posterior(module, x, y, unlabeled, None, teacher)[unlabeled]
+            if distribution_alignment and training:
+                mean = 0.99 * before + 0.01 * plain.mean(dim=0)
+                torch.testing.assert_close(objective.mean_q_y, mean)
+                torch.testing.assert_close(q_y, align(plain, mean, objective.log_prior))
+            else:
+                torch.testing.assert_close(objective.mean_q_y, before)
+                torch.testing.assert_close(q_y, plain)
 
 
 def test_the_teacher_labels_rows_as_they_are():
