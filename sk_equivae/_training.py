@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 EPOCHS = 15
 # Small data sets are gone through until so many rows have been seen, large ones no longer
 # than until so many have.
-MIN_ROWS_SEEN, MAX_ROWS_SEEN = 5_000, 500_000
+MIN_ROWS_SEEN, MAX_ROWS_SEEN = 5_000, 250_000
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -56,7 +56,7 @@ def auto_epochs(n_rows: int) -> int:
     Examples
     --------
     >>> auto_epochs(10_000), auto_epochs(150), auto_epochs(55_000), auto_epochs(1_000_000)
-    (15, 34, 9, 2)
+    (15, 34, 4, 2)
     """
     most = max(2, MAX_ROWS_SEEN // n_rows)
     return min(max(EPOCHS, -(-MIN_ROWS_SEEN // n_rows)), most)
