@@ -76,8 +76,9 @@ unlabeled : object, default=-1
     may be a class.
 
 max_epochs : int or "auto", default="auto"
-    Passes over the data (over the unlabelled rows, if there are any). "auto" is 15, or
-    as many more as it takes to see 5,000 rows, or as few as show 250,000, at least 2.
+    Passes over the data (over the unlabelled rows, if there are any). "auto" is 15; more
+    for few rows, until 5,000 have been seen (20,000 if some are unlabelled); fewer for
+    many, until 500,000 have been seen (250,000), at least 2.
 
 batch_size : int, default=64
     Rows of a batch at the start. With unlabelled rows, at least a third of a batch is

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 EPOCHS = 15
 # Small data sets are gone through until so many rows have been seen, large ones no longer
-# than until so many have.
-MIN_ROWS_SEEN, MAX_ROWS_SEEN = 5_000, 250_000
+# than until so many have; with and without unlabelled rows. From few labels it takes more
+# steps to find the classes, and once they are found more steps confirm mistakes.
+ROWS_SEEN = {False: (5_000, 500_000), True: (20_000, 250_000)}
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -50,16 +51,18 @@ INFERENCE_BATCH = 1024
 SOME_ROWS = 16_384
 
 
-def auto_epochs(n_rows: int) -> int:
+def auto_epochs(n_rows: int, any_unlabeled: bool) -> int:
     """The rule behind `max_epochs="auto"`: 15 epochs, more of few rows and fewer of many.
 
     Examples
     --------
-    >>> auto_epochs(10_000), auto_epochs(150), auto_epochs(55_000), auto_epochs(1_000_000)
-    (15, 34, 4, 2)
+    >>> [auto_epochs(n_rows, any_unlabeled=False) for n_rows in (150, 10_000, 55_000, 1_000_000)]
+    [34, 15, 9, 2]
+    >>> [auto_epochs(n_rows, any_unlabeled=True) for n_rows in (150, 10_000, 55_000, 1_000_000)]
+    [134, 15, 4, 2]
     """
-    most = max(2, MAX_ROWS_SEEN // n_rows)
-    return min(max(EPOCHS, -(-MIN_ROWS_SEEN // n_rows)), most)
+    least, most = ROWS_SEEN[any_unlabeled]
+    return min(max(EPOCHS, -(-least // n_rows)), max(2, most // n_rows))
 
 
 def auto_batch_size(n_rows: int, batch_size: int) -> int:
@@ -280,7 +283,9 @@ def train(
     valid = None
     if estimator.early_stopping and not incremental:
         data, valid = split_validation(data, estimator.validation_fraction, seed)
-    n_epochs = auto_epochs(len(data)) if estimator.max_epochs == "auto" else estimator.max_epochs
+    n_epochs = estimator.max_epochs
+    if n_epochs == "auto":
+        n_epochs = auto_epochs(len(data), bool((data.codes[data.rows] < 0).any()))
     with own_randomness(seed, device):
         if old is not None and incremental:
             net = old.for_one_epoch(estimator.lr)

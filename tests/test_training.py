@@ -20,20 +20,23 @@ from sk_equivae._training import (
 
 
 @pytest.mark.parametrize(
-    "n_rows, epochs",
+    "n_rows, labeled, mixed",
     [
-        (1, 5_000),
-        (150, 34),
-        (335, 15),
-        (334, 15),
-        (333, 16),
-        (33_334, 14),
-        (55_000, 9),
-        (10**6, 2),
+        (1, 5_000, 20_000),
+        (150, 34, 134),
+        (333, 16, 61),
+        (334, 15, 60),
+        (1_333, 15, 16),
+        (1_334, 15, 15),
+        (17_857, 15, 14),
+        (33_334, 14, 7),
+        (55_000, 9, 4),
+        (10**6, 2, 2),
     ],
 )
-def test_auto_epochs(n_rows, epochs):
-    assert auto_epochs(n_rows) == epochs
+def test_auto_epochs(n_rows, labeled, mixed):
+    assert auto_epochs(n_rows, any_unlabeled=False) == labeled
+    assert auto_epochs(n_rows, any_unlabeled=True) == mixed
 
 
 @pytest.mark.parametrize(
