@@ -212,9 +212,8 @@ def train_bare(
     """
     estimator, data = start.estimator, start.data
     n_epochs = estimator.max_epochs
-    n_epochs = (
-        auto_epochs(len(data), bool((data.codes < 0).any())) if n_epochs == "auto" else n_epochs
-    )
+    if n_epochs == "auto":
+        n_epochs = auto_epochs(len(data), bool((data.codes < 0).any()))
     largest = estimator.max_batch_size or estimator.batch_size
     if largest == "auto":
         largest = auto_batch_size(len(data), estimator.batch_size)
