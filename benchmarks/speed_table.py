@@ -27,6 +27,9 @@ def complements_lines(result: Result) -> Iterator[Line]:
     for m_max, figures in result["m_max"].items():
         bar = "≥ 2.5" if m_max == "7" else ""
         yield f"Supervised step, m_max={m_max}: times a plain reading's speed", times(figures), bar
+    for m_max, figures in result["m_is_m_max"].items():
+        words = f"The same, when m happens to be m_max={m_max}"
+        yield words, times(figures), ""
     ratio = result["slowest_to_quickest_m_max"]
     yield "The slowest m_max, times the seconds of the quickest", f"{ratio:.2f}", "≤ 1.10"
 
