@@ -27,7 +27,7 @@ PAPER_ERROR = {100: 8.90, "all": 0.82}
 LOOK_SECONDS, LOOK_PART = 2.0, 0.03
 # Of so many rows, labelled and unlabelled, prototypes are made to look at the error.
 PROTOTYPE_ROWS = 5_000
-SHORT_ROWS, SHORT_EPOCHS, SHORT_SEEDS = 10_000, 3, (0, 1, 2)
+SHORT_ROWS, SHORT_EPOCHS, SHORT_SEEDS = 10_000, 2, (0, 1, 2)
 SHORT_LABELS = 100
 
 

@@ -52,8 +52,9 @@ def measure_loop(bench: Bench) -> dict[str, Any]:
     """Whole `fit` against a bare loop of the same module, objective, batches and schedule.
 
     A thousand digits with 100 labels, for five epochs: by default there are more, and what
-    comes before and after them weighs less. The loop is given its networks and its rows ready; `fit` checks X, makes networks, keeps a history,
-    makes prototypes, and labels the training rows too.
+    comes before and after them weighs less. The loop is given its networks and its rows
+    ready; `fit` checks X, makes networks, keeps a history, makes prototypes, and labels the
+    training rows too.
     """
     n = bench.few(LOOP_ROWS, 200)
     X = bench.split.X_train[:n]

@@ -1,6 +1,7 @@
 """The skorch `NeuralNet` that trains the module: hooks only."""
 
 import copy
+import inspect
 import math
 import warnings
 from typing import Any
@@ -69,6 +70,18 @@ class Averaged(nn.Module):
         decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
         torch._foreach_lerp_(self._averages, self._weights, 1 - decay)
         torch._foreach_copy_(self._copies, self._statistics)
+
+
+class Adam(torch.optim.Adam):
+    """Adam without torch's guard against compiling what it need not compile.
+
+    The guard imports the compiler, which takes longer than many a fit. Only networks are ever
+    compiled here, so there is nothing to guard.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
 class CosineDecay:

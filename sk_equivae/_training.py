@@ -28,7 +28,7 @@ from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
 from ._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
 from ._inputs import shift_and_scale
 from ._module import EquiVAEModule
-from ._net import Averaged, CosineDecay, EquiVAENet, KLWarmup
+from ._net import Adam, Averaged, CosineDecay, EquiVAENet, KLWarmup
 from ._objective import EquiVAEObjective, confident_targets
 from ._prototypes import ClassMeans
 from ._styles import StyleMoments
@@ -239,7 +239,7 @@ def make_net(
     return EquiVAENet(
         module,
         criterion=make_objective(estimator, module, codes),
-        optimizer=torch.optim.Adam,
+        optimizer=Adam,
         optimizer__fused=device.startswith(("cpu", "cuda")),
         lr=estimator.lr,
         max_epochs=n_epochs or 1,

@@ -1,6 +1,8 @@
 """Averages, schedule, history and the one source of noise."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from _models import random_rows, seeded, tiny_module, tiny_objective
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 
-from sk_equivae._net import Averaged, CosineDecay, check_callbacks
+from sk_equivae._net import Adam, Averaged, CosineDecay, check_callbacks
 from sk_equivae._objective import TERMS
 
 
@@ -204,3 +206,25 @@ def test_callbacks_must_be_callbacks(wrong):
 def test_callbacks_as_skorch_takes_them():
     check_callbacks(None)
     check_callbacks([Spy(), Spy, ("name", Spy())])
+
+
+def test_adam_is_that_of_torch():
+    weights = [torch.nn.Parameter(torch.ones(5, dtype=torch.float64)) for _ in range(2)]
+    pairs = list(zip(weights, (Adam, torch.optim.Adam), strict=True))
+    optimizers = [adam([weight], lr=0.1, fused=True) for weight, adam in pairs]
+    for k in range(1, 4):
+        for weight, optimizer in zip(weights, optimizers, strict=True):
+            optimizer.zero_grad()
+            optimizer.step(lambda w=weight, k=k: (w**k * torch.arange(5)).sum().backward())
+    torch.testing.assert_close(*weights, rtol=0, atol=0)
+    assert (weights[0] != 1).any()
+
+
+def test_fit_does_without_the_compiler():
+    """Its import takes seconds, at the first fit of each process."""
+    code = (
+        "import sys; from sk_equivae import EquiVAEClassifier as C; "
+        "C(max_epochs=1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]); "
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
