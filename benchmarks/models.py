@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks import checkpoints
 from benchmarks.checkpoints import attach_checkpoints, training_seconds
 from benchmarks.data import LOADERS, VARIABLE, Split, few_labels
-from benchmarks.results import CACHE, commit, digest, whole
+from benchmarks.results import CACHE, digest, whole
 from sk_equivae import EquiVAEClassifier
 
 FOLDER = CACHE / "models"
@@ -134,9 +134,11 @@ class Models:
             place = {key: config[key] for key in ("dataset", "labels", "seed", "smoke")}
             if classes is not None:
                 place["classes"] = config["classes"]
-            with attach_checkpoints(estimator, "equivae", place, self.checkpoints, self.verbose):
+            options = (place, self.checkpoints, self.verbose)
+            with attach_checkpoints(estimator, "equivae", *options) as kept:
                 estimator.fit(X, y)
-            return Trained(estimator, config, training_seconds(estimator.history_), commit())
+            commits = ", ".join(kept[0].commits)  # not those of now: they may have trained before
+            return Trained(estimator, config, training_seconds(estimator.history_), commits)
 
         return self.once(f"{dataset}_{labels}_{seed}", config, train)
 
