@@ -338,12 +338,17 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
     def _map(self, function: Callable[[Tensor], Tensor], data: RowDataset) -> NDArray:
         """`function` of the normalised rows, a batch at a time."""
         module = self._module
-        parts = []
+        values = np.empty(0)
+        n_done = 0
         with torch.inference_mode():
             for x, _, _ in OrderedBatches(data, INFERENCE_BATCH):
                 x = module.normalize(to_device(x, module.scale.device))
-                parts.append(function(x).cpu().numpy())
-        return np.concatenate(parts)
+                part = function(x).cpu().numpy()
+                if n_done == 0:  # filled in place: parts put together later would take it twice
+                    values = np.empty((len(data), *part.shape[1:]), part.dtype)
+                values[n_done : n_done + len(part)] = part
+                n_done += len(part)
+        return values
 
     def _class_logits(self, x: Tensor) -> Tensor:
         """Unnormalised log-probabilities of the classes of normalised rows, in float64."""
