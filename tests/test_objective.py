@@ -346,6 +346,9 @@ def test_labels_reach_the_label_posterior_and_not_f_inv():
     assert not has_gradient(module.invariant)
 
 
+# -------------------------------------------------------------------- the teacher
+
+
 def test_alignment_gives_the_classes_their_frequencies():
     """As often as a few passes over the same rows name them, classes are as frequent as in p(y)."""
     log_prior = torch.tensor(PRIOR).double().log()
