@@ -36,6 +36,7 @@ OFF: dict[str, Any] = {
     "consistency_weight": 0.0,
     "complement_pool": "labeled",
     "distribution_alignment": False,
+    "label_spreading": False,
     "prototype_weight": 0.0,
     "batch_norm": False,
     "kl_warmup": 0.0,

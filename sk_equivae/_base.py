@@ -65,6 +65,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         complement_pool="confident",
         confidence=0.8,
         distribution_alignment=True,
+        label_spreading=True,
         class_threshold=0.01,
         labeled_share="auto",
         label_weight=1.0,
@@ -105,6 +106,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         self.complement_pool = complement_pool
         self.confidence = confidence
         self.distribution_alignment = distribution_alignment
+        self.label_spreading = label_spreading
         self.class_threshold = class_threshold
         self.labeled_share = labeled_share
         self.label_weight = label_weight

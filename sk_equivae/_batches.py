@@ -4,6 +4,7 @@ X stays where and what it is (a memory map, uint8, float64): rows are copied,
 converted and moved a batch at a time.
 """
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -33,6 +34,8 @@ class RowDataset(Dataset):
         Which rows belong to this data set; all of them without it.
     device_X : Tensor, optional
         X on the device that trains, if it is kept there.
+    posterior : ndarray of shape (n, n_classes), optional
+        What is known of the classes of rows before training, see `graph_posterior`.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class RowDataset(Dataset):
         weight: NDArray | None = None,
         rows: NDArray | None = None,
         device_X: Tensor | None = None,
+        posterior: NDArray | None = None,
     ):
         self.X = X
         self.input_shape = input_shape
@@ -50,15 +54,19 @@ class RowDataset(Dataset):
         self.codes = np.full(len(X), -1) if codes is None else codes
         self.weight = np.ones(len(X)) if weight is None else weight
         self.device_X = device_X
+        self.posterior = posterior
 
     def subset(self, rows: NDArray) -> "RowDataset":
         """The same data, with other rows counted in."""
-        return RowDataset(self.X, self.input_shape, self.codes, self.weight, rows, self.device_X)
+        changed = copy.copy(self)
+        changed.rows = rows
+        return changed
 
     def on(self, device: str) -> "RowDataset":
         """The same data, with X kept on the device."""
-        X = torch.from_numpy(np.array(self.X)).to(device)
-        return RowDataset(self.X, self.input_shape, self.codes, self.weight, self.rows, X)
+        changed = copy.copy(self)
+        changed.device_X = torch.from_numpy(np.array(self.X)).to(device)
+        return changed
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -160,6 +168,8 @@ def _repeated(
 class TrainBatches:
     """What skorch iterates over in training: mixed batches that grow.
 
+    Where there is a posterior of the rows, it is the fourth part of a batch.
+
     Each iteration is an epoch. Parameters are those of `epoch_batches` and
     `grown_batch_size`.
     """
@@ -181,12 +191,17 @@ class TrainBatches:
         self.rng = rng
         self.epoch = 0
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         size = grown_batch_size(self.batch_size, self.max_batch_size, self.epoch, self.max_epochs)
         self.epoch += 1
         codes = self.dataset.codes[self.dataset.rows]
         for index in epoch_batches(codes, size, self.m_max, self.rng):
-            yield self.dataset[index]
+            batch = self.dataset[index]
+            if self.dataset.posterior is None:
+                yield batch
+            else:
+                known = self.dataset.posterior[self.dataset.rows[index]]
+                yield *batch, torch.from_numpy(known)
 
 
 class OrderedBatches:

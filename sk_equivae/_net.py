@@ -14,7 +14,6 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import Tensor, nn
 
-from ._batches import Batch
 from ._device import to_device
 from ._module import EquiVAEModule
 from ._objective import TERMS
@@ -149,11 +148,16 @@ class EquiVAENet(NeuralNet):
         self.stopped_by_callback = False
 
     def _terms(
-        self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
+        self,
+        batch: tuple[Tensor, ...],
+        module: EquiVAEModule,
+        generator: torch.Generator,
+        part: str,
     ) -> dict[str, Tensor]:
-        x, y, weight = batch
-        x, weight = to_device(x, self.device), to_device(weight.to(module.scale.dtype), self.device)
-        terms = self.criterion_(module, (x, y, weight), generator, self.module_.teacher)
+        x, y, *rest = batch
+        x = to_device(x, self.device)
+        rest = [to_device(tensor.to(module.scale.dtype), self.device) for tensor in rest]
+        terms = self.criterion_(module, (x, y, *rest), generator, self.module_.teacher)
         stacked = torch.stack([terms[name].detach() for name in TERMS])
         self.epoch_terms[part].append((stacked, len(y)))
         return terms
@@ -164,14 +168,14 @@ class EquiVAENet(NeuralNet):
         if any(part.training != training for part in parts):
             super()._set_training(training)
 
-    def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+    def train_step_single(self, batch: tuple[Tensor, ...], **fit_params: Any) -> dict[str, Any]:
         self._set_training(True)
         terms = self._terms(batch, self.module_.module, self.generator, "train")
         loss = -terms["objective"]
         loss.backward()
         return {"loss": loss, "y_pred": None}
 
-    def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+    def validation_step(self, batch: tuple[Tensor, ...], **fit_params: Any) -> dict[str, Any]:
         self._set_training(False)
         # The same noise at each epoch, so that epochs can be compared.
         generator = torch.Generator(self.device).manual_seed(VALIDATION_SEED)

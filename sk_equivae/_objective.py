@@ -214,7 +214,7 @@ class EquiVAEObjective(nn.Module):
     def forward(
         self,
         module: EquiVAEModule,
-        batch: tuple[Tensor, Tensor, Tensor],
+        batch: tuple[Tensor, ...],
         generator: torch.Generator,
         teacher: EquiVAEModule | None = None,
     ) -> dict[str, Tensor]:
@@ -222,14 +222,14 @@ class EquiVAEObjective(nn.Module):
 
         Parameters
         ----------
-        batch : (x, y, weight)
+        batch : (x, y, weight) or (x, y, weight, posterior)
             y = -1 marks unlabelled rows. y may stay on the CPU, so that nobody waits for the
-            device to count them.
+            device to count them. What the teacher says is multiplied by the posterior.
         teacher : EquiVAEModule, optional
             Gives q(y | x) of unlabelled rows, without gradient. Without one the
             module itself does, with gradient, as in the paper.
         """
-        x, y, weight = batch
+        x, y, weight, *posterior = batch
         unlabeled = (y < 0).nonzero()[:, 0].to(x.device)
         y = y.to(x.device)
         x = module.normalize(x)
@@ -241,7 +241,7 @@ class EquiVAEObjective(nn.Module):
         logits = module.classify(seen_x, f_inv, generator if self.training else None)
 
         own_logits = logits if seen_x is x else None
-        q_y = self._label_posterior(module, x, y, unlabeled, own_logits, teacher)
+        q_y = self._label_posterior(module, x, y, unlabeled, own_logits, teacher, *posterior)
         targets = confident_targets(y, q_y, self.confidence)
         q_y = truncate(q_y, self.class_threshold)
         pool = targets if self.complement_pool == "confident" else y
@@ -276,6 +276,7 @@ class EquiVAEObjective(nn.Module):
         unlabeled: Tensor,
         logits: Tensor | None,
         teacher: EquiVAEModule | None,
+        posterior: Tensor | None = None,
     ) -> Tensor:
         """q(y | x): one-hot for labelled rows, of shape (n, n_classes)."""
         q_y = F.one_hot(y.clamp(min=0), len(self.log_prior)).to(x.dtype)
@@ -287,6 +288,9 @@ class EquiVAEObjective(nn.Module):
                 if self.distribution_alignment and self.training:
                     self.mean_q_y = self.mean_q_y.lerp(probability.mean(dim=0), 1 - MEAN_DECAY)
                     probability = align(probability, self.mean_q_y, self.log_prior)
+                if posterior is not None:
+                    probability = probability * posterior[unlabeled]
+                    probability = probability / probability.sum(dim=1, keepdim=True)
         elif logits is not None:
             probability = logits[unlabeled].softmax(dim=1)
         else:

@@ -28,6 +28,7 @@ CONSTRAINTS: dict[str, Any] = {
     "complement_pool": [StrOptions({"labeled", "confident"})],
     "confidence": [Interval(Real, 0, 1, closed="both")],
     "distribution_alignment": ["boolean"],
+    "label_spreading": ["boolean"],
     "class_threshold": [Interval(Real, 0, 1, closed="left")],
     "labeled_share": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     "label_weight": [Interval(Real, 0, None, closed="left")],
@@ -78,7 +79,7 @@ unlabeled : object, default=-1
 max_epochs : int or "auto", default="auto"
     Passes over the data (over the unlabelled rows, if there are any). "auto" is 15; more
     for few rows, until 5,000 have been seen (20,000 if some are unlabelled); fewer for
-    many, until 500,000 have been seen (250,000), at least 2.
+    many, until 500,000 have been seen (150,000), at least 2.
 
 batch_size : int, default=64
     Rows of a batch at the start. With unlabelled rows, at least a third of a batch is
@@ -133,6 +134,12 @@ confidence : float in [0, 1], default=0.8
 distribution_alignment : bool, default=True
     Correct q(y|x) of unlabelled rows in training so that, on average, classes are as
     frequent as among the labelled rows. Set it to False if you know that they are not.
+
+label_spreading : bool, default=True
+    Before training, spread the labels over a graph of nearest neighbours (of some 65,000
+    rows at most), and in training multiply q(y|x) of unlabelled rows by the result. How far
+    it is trusted is found by holding labels out. Not used by `partial_fit`, nor if
+    `ema_decay` is 0.
 
 class_threshold : float in [0, 1), default=0.01
     Classes with a smaller q(y|x), and all but the three most probable, are left out of the

@@ -26,6 +26,7 @@ from torch.optim.swa_utils import update_bn
 from ._augment import make_augment
 from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
 from ._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
+from ._graph import graph_posterior
 from ._inputs import shift_and_scale
 from ._module import EquiVAEModule
 from ._net import Adam, Averaged, CosineDecay, EquiVAENet, KLWarmup
@@ -40,7 +41,7 @@ EPOCHS = 15
 # Small data sets are gone through until so many rows have been seen, large ones no longer
 # than until so many have; without and with unlabelled rows. From few labels it takes more
 # steps to find the classes of a small set; of a large one they are found in the first epoch.
-ROWS_SEEN = {False: (5_000, 500_000), True: (20_000, 250_000)}
+ROWS_SEEN = {False: (5_000, 500_000), True: (20_000, 150_000)}
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -59,7 +60,7 @@ def auto_epochs(n_rows: int, any_unlabeled: bool) -> int:
     >>> [auto_epochs(n_rows, any_unlabeled=False) for n_rows in (150, 10_000, 55_000, 1_000_000)]
     [34, 15, 9, 2]
     >>> [auto_epochs(n_rows, any_unlabeled=True) for n_rows in (150, 10_000, 55_000, 1_000_000)]
-    [134, 15, 4, 2]
+    [134, 15, 2, 2]
     """
     least, most = ROWS_SEEN[any_unlabeled]
     return min(max(EPOCHS, -(-least // n_rows)), max(2, most // n_rows))
@@ -301,6 +302,9 @@ def train(
         if share == "auto" or labeled.all():
             share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
+        to_spread = estimator.label_spreading and net.module_.teacher is not None
+        if to_spread and not incremental and not labeled.all():
+            data.posterior = graph_posterior(net.module_.module, data, len(class_prior), seed)
         for part in {net.module_.module, net.module_.predictor}:
             set_precision(estimator, part, device)
         if fits_on(data.X.nbytes, device):

@@ -12,6 +12,7 @@ PAPER: dict[str, Any] = {
     "labeled_share": 0.5,
     "label_weight": 0.5,
     "distribution_alignment": False,
+    "label_spreading": False,
     "augment": None,
     "batch_norm": False,
     "ema_decay": 0.0,

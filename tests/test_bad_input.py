@@ -204,6 +204,7 @@ BAD_PARAMETERS = {
     "complement_pool": ["all"],
     "confidence": [1.1],
     "distribution_alignment": ["yes"],
+    "label_spreading": ["yes"],
     "class_threshold": [1.0],
     "labeled_share": [1.5, "half"],
     "label_weight": [-1],
