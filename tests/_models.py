@@ -6,6 +6,9 @@ import torch
 from sk_equivae._module import EquiVAEModule
 from sk_equivae._objective import EquiVAEObjective
 
+# labelled and unlabelled rows of three classes
+MIXED = torch.tensor([0, 1, -1, 2, 0, -1, 1, 2, -1])
+
 
 def tiny_module(input_shape=(4,), n_classes=3, n_latents=(3, 2), likelihood="gaussian", **params):
     generator = torch.Generator().manual_seed(params.pop("seed", 0))
@@ -44,3 +47,20 @@ def random_rows(*shape, seed=0):
 
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def batch(y, shape=(4,), weight=None):
+    weight = torch.ones(len(y)) if weight is None else weight
+    return random_rows(len(y), *shape), y, weight.double()
+
+
+def evaluate(module, objective, y, shape=(4,), weight=None, teacher=None):
+    """All terms in eval mode: every other row of a class stands in, and nothing is dropped."""
+    with torch.no_grad():
+        return objective.eval()(module.eval(), batch(y, shape, weight), seeded(), teacher)
+
+
+def middle_confidence(module):
+    """q(y | x), and a confidence that some of the unlabelled rows reach."""
+    q_y = module.classify(batch(MIXED)[0]).softmax(dim=1).detach()
+    return q_y, q_y[MIXED < 0].amax(dim=1).sort().values[1].item()
