@@ -193,7 +193,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
             n_batches = count_steps(data.codes, self.batch_size, self.batch_size, 1)
             n_epochs = max(MIN_EPOCHS, -(-MIN_STEPS // n_batches))
         elif n_epochs == "auto":
-            n_epochs = auto_epochs(len(data), any_unlabeled=True)
+            n_epochs = auto_epochs(len(data), len(data.input_shape) == 3, any_unlabeled=True)
         rng = np.random.RandomState(seed)
         # m_max=1: there are no complements to find, rows come in any company
         return TrainBatches(data, self.batch_size, largest, n_epochs, 1, rng)

@@ -213,7 +213,8 @@ def train_bare(
     estimator, data = start.estimator, start.data
     n_epochs = estimator.max_epochs
     if n_epochs == "auto":
-        n_epochs = auto_epochs(len(data), bool((data.codes < 0).any()))
+        any_unlabeled = bool((data.codes < 0).any())
+        n_epochs = auto_epochs(len(data), len(data.input_shape) == 3, any_unlabeled)
     largest = estimator.max_batch_size or estimator.batch_size
     if largest == "auto":
         largest = auto_batch_size(len(data), estimator.batch_size)

@@ -78,8 +78,9 @@ unlabeled : object, default=-1
 
 max_epochs : int or "auto", default="auto"
     Passes over the data (over the unlabelled rows, if there are any). "auto" is 15; more
-    for few rows, until 5,000 have been seen (20,000 if some are unlabelled); fewer for
-    many, until 500,000 have been seen (150,000), at least 2.
+    for few rows, until 20,000 have been seen (5,000 of tabular rows that are all labelled);
+    fewer for many, until 500,000 have been seen (150,000 if some are unlabelled), at
+    least 2.
 
 batch_size : int, default=64
     Rows of a batch at the start. With unlabelled rows, at least a third of a batch is

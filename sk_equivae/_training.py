@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from ._base import BaseEquiVAE
 
 EPOCHS = 15
-# Small data sets are gone through until so many rows have been seen, large ones no longer
-# than until so many have; without and with unlabelled rows. From few labels it takes more
-# steps to find the classes of a small set; of a large one they are found in the first epoch.
-ROWS_SEEN = {False: (5_000, 500_000), True: (20_000, 150_000)}
+# Small data sets are gone through until so many rows have been seen. Tabular rows that all have
+# labels are learnt sooner.
+LEAST_ROWS_SEEN, LEAST_ROWS_SEEN_EASY = 20_000, 5_000
+# Large ones no longer than until so many have. With few labels the classes are found in the first
+# epoch, and mistakes are not unlearnt in later ones.
+MOST_ROWS_SEEN, MOST_ROWS_SEEN_UNLABELED = 500_000, 150_000
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -52,17 +54,21 @@ INFERENCE_BATCH = 1024
 SOME_ROWS = 16_384
 
 
-def auto_epochs(n_rows: int, any_unlabeled: bool) -> int:
+def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
     """The rule behind `max_epochs="auto"`: 15 epochs, more of few rows and fewer of many.
 
     Examples
     --------
-    >>> [auto_epochs(n_rows, any_unlabeled=False) for n_rows in (150, 10_000, 55_000, 1_000_000)]
-    [34, 15, 9, 2]
-    >>> [auto_epochs(n_rows, any_unlabeled=True) for n_rows in (150, 10_000, 55_000, 1_000_000)]
+    >>> some = (150, 10_000, 55_000, 1_000_000)
+    >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=False) for n_rows in some]
+    [134, 15, 9, 2]
+    >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=True) for n_rows in some]
     [134, 15, 2, 2]
+    >>> [auto_epochs(n_rows, is_image=False, any_unlabeled=False) for n_rows in some]
+    [34, 15, 9, 2]
     """
-    least, most = ROWS_SEEN[any_unlabeled]
+    least = LEAST_ROWS_SEEN if is_image or any_unlabeled else LEAST_ROWS_SEEN_EASY
+    most = MOST_ROWS_SEEN_UNLABELED if any_unlabeled else MOST_ROWS_SEEN
     return min(max(EPOCHS, -(-least // n_rows)), max(2, most // n_rows))
 
 
@@ -286,7 +292,8 @@ def train(
         data, valid = split_validation(data, estimator.validation_fraction, seed)
     n_epochs = estimator.max_epochs
     if n_epochs == "auto":
-        n_epochs = auto_epochs(len(data), bool((data.codes[data.rows] < 0).any()))
+        any_unlabeled = bool((data.codes[data.rows] < 0).any())
+        n_epochs = auto_epochs(len(data), estimator._spec.is_image, any_unlabeled)
     with own_randomness(seed, device):
         if old is not None and incremental:
             net = old.for_one_epoch(estimator.lr)

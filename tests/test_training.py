@@ -20,23 +20,26 @@ from sk_equivae._training import (
 
 
 @pytest.mark.parametrize(
-    "n_rows, labeled, mixed",
+    "n_rows, tabular, images, unlabeled",
     [
-        (1, 5_000, 20_000),
-        (150, 34, 134),
-        (333, 16, 61),
-        (334, 15, 60),
-        (1_333, 15, 16),
-        (1_334, 15, 15),
-        (17_857, 15, 14),
-        (33_334, 14, 7),
-        (55_000, 9, 4),
-        (10**6, 2, 2),
+        (1, 5_000, 20_000, 20_000),
+        (150, 34, 134, 134),
+        (333, 16, 61, 61),
+        (334, 15, 60, 60),
+        (1_333, 15, 16, 16),
+        (1_334, 15, 15, 15),
+        (10_000, 15, 15, 15),
+        (10_001, 15, 15, 14),
+        (33_334, 14, 14, 4),
+        (55_000, 9, 9, 2),
+        (10**6, 2, 2, 2),
     ],
 )
-def test_auto_epochs(n_rows, labeled, mixed):
-    assert auto_epochs(n_rows, any_unlabeled=False) == labeled
-    assert auto_epochs(n_rows, any_unlabeled=True) == mixed
+def test_auto_epochs(n_rows, tabular, images, unlabeled):
+    assert auto_epochs(n_rows, is_image=False, any_unlabeled=False) == tabular
+    assert auto_epochs(n_rows, is_image=True, any_unlabeled=False) == images
+    for is_image in (False, True):
+        assert auto_epochs(n_rows, is_image, any_unlabeled=True) == unlabeled
 
 
 @pytest.mark.parametrize(
