@@ -6,6 +6,7 @@ rows to the graph may be far from all labels to the network.
 """
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ ROWS_AT_ONCE = 1024
 N_NEIGHBORS = 7
 # Neighbours by pixels are better by their first principal components, and found sooner.
 N_COMPONENTS = 50
-PCA_ROWS = 8_192
+PCA_ROWS = 4_096
 # Of what a row has, between so much and so much comes from its neighbours at each step.
 LEAST_ALPHA, MOST_ALPHA = 0.9, 0.99
 N_STEPS = 200
@@ -116,17 +117,17 @@ def neighbor_graph(Z: NDArray) -> csr_array:
     return csr_array(graph + graph.T)
 
 
-def _components(module: EquiVAEModule, data: RowDataset, rows: NDArray) -> NDArray:
+def _components(module: EquiVAEModule, data: RowDataset, rows: NDArray, seed: int) -> NDArray:
     """Normalised rows, or their first principal components if they have many features."""
 
-    def flat(some: NDArray):
+    def flat(some: NDArray) -> Iterator[NDArray]:
         for x, *_ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
             yield module.normalize(x.to(module.scale.device)).flatten(1).cpu().float().numpy()
 
     if int(np.prod(data.input_shape)) <= N_COMPONENTS or len(rows) <= N_COMPONENTS:
         return np.concatenate(list(flat(rows)))
     some = np.concatenate(list(flat(rows[:: -(-len(rows) // PCA_ROWS)])))
-    pca = PCA(N_COMPONENTS, svd_solver="covariance_eigh").fit(some)
+    pca = PCA(N_COMPONENTS, svd_solver="randomized", random_state=seed).fit(some)
     return np.concatenate([pca.transform(x) for x in flat(rows)])
 
 
@@ -155,7 +156,7 @@ def graph_posterior(
     if len(rows) < 2:
         return posterior
     with torch.inference_mode():
-        graph = neighbor_graph(_components(module, data, rows))
+        graph = neighbor_graph(_components(module, data, rows, seed))
     codes = data.codes[rows]
     power = best_power(graph, codes, n_classes, seed)
     posterior[rows] = sharpen(spread_labels(graph, codes, n_classes), power)

@@ -103,9 +103,9 @@ def test_images_are_compared_by_principal_components():
     X = np.random.RandomState(0).uniform(size=(120, 64))
     data = RowDataset(X, (1, 8, 8), np.arange(120) % 2)
     module = tiny_module((1, 8, 8), 2)
-    Z = graphs._components(module, data, data.rows)
+    Z = graphs._components(module, data, data.rows, 0)
     assert Z.shape == (120, graphs.N_COMPONENTS)
-    few = graphs._components(module, data, data.rows[:40])
+    few = graphs._components(module, data, data.rows[:40], 0)
     assert few.shape == (40, 64)
 
 
