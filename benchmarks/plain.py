@@ -13,9 +13,10 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from sk_equivae import EquiVAEClassifier
-from sk_equivae._batches import Batch, RowDataset, count_steps, epoch_batches, grown_batch_size
+from sk_equivae._batches import RowDataset, count_steps, epoch_batches, grown_batch_size
 from sk_equivae._complements import draw_m
 from sk_equivae._distributions import kl_v
+from sk_equivae._graph import graph_posterior
 from sk_equivae._module import EquiVAEModule
 from sk_equivae._net import Averaged, CosineDecay
 from sk_equivae._objective import EquiVAEObjective, labeled_elbo, unlabeled_elbo
@@ -25,6 +26,7 @@ from sk_equivae._training import (
     auto_epochs,
     make_module,
     make_objective,
+    spreads_labels,
 )
 
 
@@ -38,6 +40,7 @@ class Start:
     data: RowDataset
     generator: torch.Generator
     rng: np.random.RandomState
+    seed: int
 
 
 def start_of(estimator: EquiVAEClassifier, X: NDArray, y: NDArray) -> Start:
@@ -52,7 +55,8 @@ def start_of(estimator: EquiVAEClassifier, X: NDArray, y: NDArray) -> Start:
         float(np.mean(labeled)) if share == "auto" or labeled.all() else share,
     )
     generator = torch.Generator().manual_seed(seed)
-    return Start(estimator, averaged, objective, data, generator, np.random.RandomState(seed))
+    rng = np.random.RandomState(seed)
+    return Start(estimator, averaged, objective, data, generator, rng, seed)
 
 
 class Steps:
@@ -80,13 +84,13 @@ class Steps:
         self.averaged.update()
 
 
-def our_objective(start: Start) -> Callable[[Batch], Tensor]:
+def our_objective(start: Start) -> Callable[[tuple[Tensor, ...]], Tensor]:
     """The estimator's objective of a batch."""
     averaged, objective = start.averaged, start.objective.train()
 
-    def value(batch: Batch) -> Tensor:
-        x, y, weight = batch
-        batch = x, y, weight.to(averaged.module.scale.dtype)
+    def value(batch: tuple[Tensor, ...]) -> Tensor:
+        x, y, *rest = batch
+        batch = x, y, *(tensor.to(averaged.module.scale.dtype) for tensor in rest)
         return objective(averaged.module, batch, start.generator, averaged.teacher)["objective"]
 
     return value
@@ -211,6 +215,9 @@ def train_bare(
         False if it was stopped.
     """
     estimator, data = start.estimator, start.data
+    if spreads_labels(estimator, start.averaged, data):
+        n_classes = len(start.objective.log_prior)
+        data.posterior = graph_posterior(start.averaged.module, data, n_classes, start.seed)
     n_epochs = estimator.max_epochs
     if n_epochs == "auto":
         any_unlabeled = bool((data.codes < 0).any())
@@ -230,7 +237,7 @@ def train_bare(
         for rows in epoch_batches(data.codes, size, estimator.m_max, start.rng):
             step.optimizer.param_groups[0]["lr"] = estimator.lr * schedule(done)
             start.objective.kl_weight = min(1.0, done / n_warmup) if warmup else 1.0
-            step(rows if plain else data[rows])
+            step(rows if plain else data.training_batch(rows))
             done += 1
             if after_step and after_step(start.averaged.predictor, data.codes[rows]):
                 return False

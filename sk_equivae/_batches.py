@@ -87,6 +87,12 @@ class RowDataset(Dataset):
             x = x.reshape(-1, height, width, channels).permute(0, 3, 1, 2)
         return x, torch.from_numpy(self.codes[rows]), torch.from_numpy(self.weight[rows])
 
+    def training_batch(self, index: NDArray) -> tuple[Tensor, ...]:
+        """A batch, and the posterior of its rows if there is one."""
+        if self.posterior is None:
+            return self[index]
+        return *self[index], torch.from_numpy(self.posterior[self.rows[index]])
+
 
 def grown_batch_size(batch_size: int, max_batch_size: int, epoch: int, max_epochs: int) -> int:
     """The batch size of an epoch: doubled from the first to the largest over training.
@@ -168,8 +174,6 @@ def _repeated(
 class TrainBatches:
     """What skorch iterates over in training: mixed batches that grow.
 
-    Where there is a posterior of the rows, it is the fourth part of a batch.
-
     Each iteration is an epoch. Parameters are those of `epoch_batches` and
     `grown_batch_size`.
     """
@@ -196,12 +200,7 @@ class TrainBatches:
         self.epoch += 1
         codes = self.dataset.codes[self.dataset.rows]
         for index in epoch_batches(codes, size, self.m_max, self.rng):
-            batch = self.dataset[index]
-            if self.dataset.posterior is None:
-                yield batch
-            else:
-                known = self.dataset.posterior[self.dataset.rows[index]]
-                yield *batch, torch.from_numpy(known)
+            yield self.dataset.training_batch(index)
 
 
 class OrderedBatches:

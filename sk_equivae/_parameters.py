@@ -137,10 +137,10 @@ distribution_alignment : bool, default=True
     frequent as among the labelled rows. Set it to False if you know that they are not.
 
 label_spreading : bool, default=True
-    Before training, spread the labels over a graph of nearest neighbours (of some 65,000
-    rows at most), and in training multiply q(y|x) of unlabelled rows by the result. How far
-    it is trusted is found by holding labels out. Not used by `partial_fit`, nor if
-    `ema_decay` is 0.
+    If at most one row in eight is labelled: before training, spread the labels over a graph
+    of nearest neighbours (of some 65,000 rows at most), and in training multiply q(y|x) of
+    unlabelled rows by the result. How far it is trusted is found by holding labels out. Not
+    used by `partial_fit`, nor if `ema_decay` is 0.
 
 class_threshold : float in [0, 1), default=0.01
     Classes with a smaller q(y|x), and all but the three most probable, are left out of the

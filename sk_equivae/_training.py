@@ -44,6 +44,9 @@ LEAST_ROWS_SEEN, LEAST_ROWS_SEEN_EASY = 20_000, 5_000
 # Large ones no longer than until so many have. With few labels the classes are found in the first
 # epoch, and mistakes are not unlearnt in later ones.
 MOST_ROWS_SEEN, MOST_ROWS_SEEN_UNLABELED = 500_000, 150_000
+# Labels are spread over the graph if they are no larger a part of the rows; of more labels the
+# network learns what the graph does not know.
+MOST_LABELED = 1 / 8
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4
@@ -193,6 +196,13 @@ def make_objective(estimator: "BaseEquiVAE", module: Averaged, codes: NDArray) -
     return objective.to(module.module.scale.dtype)
 
 
+def spreads_labels(estimator: "BaseEquiVAE", module: Averaged, data: RowDataset) -> bool:
+    """Whether labels are few enough, and there is a teacher who labels the other rows."""
+    labeled_part = float(np.mean(data.codes[data.rows] >= 0))
+    few = labeled_part <= MOST_LABELED
+    return estimator.label_spreading and module.teacher is not None and few
+
+
 def _make_callbacks(
     estimator: "BaseEquiVAE", n_steps: int | None, has_validation: bool
 ) -> list[Any]:
@@ -309,8 +319,7 @@ def train(
         if share == "auto" or labeled.all():
             share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
-        to_spread = estimator.label_spreading and net.module_.teacher is not None
-        if to_spread and not incremental and not labeled.all():
+        if spreads_labels(estimator, net.module_, data) and not incremental:
             data.posterior = graph_posterior(net.module_.module, data, len(class_prior), seed)
         for part in {net.module_.module, net.module_.predictor}:
             set_precision(estimator, part, device)
