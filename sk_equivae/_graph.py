@@ -2,7 +2,8 @@
 
 The first labels that a network gives to unlabelled rows are poor, and it learns some of its
 own mistakes by heart. A graph of the rows makes other mistakes: what is a chain of similar
-rows to the graph may be far from all labels to the network.
+rows to the graph may be far from all labels to the network. So the two label together, by the
+product of their probabilities (`combine` in `_objective`).
 """
 
 import warnings
@@ -38,9 +39,12 @@ SMALLEST = 1e-3
 
 
 def spread_labels(graph: csr_array, codes: NDArray, n_classes: int) -> NDArray:
-    """How much of the labels of each class comes to each row (Zhou et al., 2004).
+    r"""How much of the labels of each class comes to each row (Zhou et al., 2004).
 
-    The fewer rows are labelled, the farther labels have to go.
+    .. math:: F \leftarrow \alpha D^{-1/2} W D^{-1/2} F + (1 - \alpha) Y
+
+    with the graph W, its degrees D and the one-hot labels Y. The fewer rows are labelled, the
+    farther labels have to go, and the larger is :math:`\alpha`.
 
     Parameters
     ----------
@@ -75,7 +79,9 @@ def spread_labels(graph: csr_array, codes: NDArray, n_classes: int) -> NDArray:
 
 
 def sharpen(spread: NDArray, power: float) -> NDArray:
-    """Probabilities that are proportional to a power, mixed with a little of all classes.
+    r"""Probabilities that are proportional to a power, mixed with a little of all classes.
+
+    .. math:: g(y|x) = (1 - \epsilon) F_{xy}^\beta / \sum_{y'} F_{xy'}^\beta + \epsilon / K
 
     Examples
     --------

@@ -133,6 +133,21 @@ def align(q_y: Tensor, mean_q_y: Tensor, log_prior: Tensor) -> Tensor:
     return q_y / q_y.sum(dim=1, keepdim=True)
 
 
+def combine(q_y: Tensor, posterior: Tensor) -> Tensor:
+    r"""q(y | x), and what is known of y from elsewhere, as independent evidence.
+
+    .. math:: \tilde q(y|x) \propto q(y|x) \, g(y|x)
+
+    Examples
+    --------
+    >>> import torch
+    >>> combine(torch.tensor([[0.6, 0.4]]), torch.tensor([[0.1, 0.9]]))
+    tensor([[0.1429, 0.8571]])
+    """
+    q_y = q_y * posterior
+    return q_y / q_y.sum(dim=1, keepdim=True)
+
+
 def confident_targets(y: Tensor, q_y: Tensor, confidence: float) -> Tensor:
     """Codes of labelled rows and of unlabelled rows of a confident q(y | x), else -1."""
     probability, code = q_y.detach().max(dim=1)
@@ -289,8 +304,7 @@ class EquiVAEObjective(nn.Module):
                     self.mean_q_y = self.mean_q_y.lerp(probability.mean(dim=0), 1 - MEAN_DECAY)
                     probability = align(probability, self.mean_q_y, self.log_prior)
                 if posterior is not None:
-                    probability = probability * posterior[unlabeled]
-                    probability = probability / probability.sum(dim=1, keepdim=True)
+                    probability = combine(probability, posterior[unlabeled])
         elif logits is not None:
             probability = logits[unlabeled].softmax(dim=1)
         else:
