@@ -14,8 +14,8 @@ from benchmarks.plain import start_of, train_bare
 from benchmarks.timing import Bench
 from sk_equivae import EquiVAEClassifier
 from sk_equivae._batches import OrderedBatches, RowDataset
+from sk_equivae._label_posterior import confident_targets
 from sk_equivae._module import EquiVAEModule
-from sk_equivae._objective import confident_targets
 from sk_equivae._prototypes import ClassMeans, prototype_logits
 from sk_equivae._training import INFERENCE_BATCH
 from sk_equivae.presets import paper

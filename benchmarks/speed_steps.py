@@ -21,7 +21,7 @@ from benchmarks.plain import PlainObjective, Start, Steps, our_objective, start_
 from benchmarks.timing import Bench, Side, alternate, compare, quartiles, timed
 from sk_equivae import EquiVAEClassifier
 from sk_equivae._batches import epoch_batches
-from sk_equivae._objective import truncate
+from sk_equivae._label_posterior import truncate
 from sk_equivae.datasets import mask_labels
 from sk_equivae.presets import paper
 

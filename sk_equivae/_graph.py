@@ -3,7 +3,7 @@
 The first labels that a network gives to unlabelled rows are poor, and it learns some of its
 own mistakes by heart. A graph of the rows makes other mistakes: what is a chain of similar
 rows to the graph may be far from all labels to the network. So the two label together, by the
-product of their probabilities (`combine` in `_objective`).
+product of their probabilities (`combine` in `_label_posterior`).
 """
 
 import warnings

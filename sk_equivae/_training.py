@@ -28,9 +28,10 @@ from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
 from ._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
 from ._graph import graph_posterior
 from ._inputs import shift_and_scale
+from ._label_posterior import confident_targets
 from ._module import EquiVAEModule
 from ._net import Adam, Averaged, CosineDecay, EquiVAENet, KLWarmup
-from ._objective import EquiVAEObjective, confident_targets
+from ._objective import EquiVAEObjective
 from ._prototypes import ClassMeans
 from ._styles import StyleMoments
 

@@ -23,7 +23,7 @@ from benchmarks import (
     timing,
 )
 from benchmarks.data import Split
-from sk_equivae import EquiVAEClassifier, _module, _objective
+from sk_equivae import EquiVAEClassifier, _label_posterior, _module, _objective
 from sk_equivae.presets import paper
 
 N_TRAIN = 300
@@ -69,7 +69,7 @@ def test_steps(main, capsys):
     cases = found["classes"]["classes"]
     assert cases.keys() == {"10 start", "10 end", "26 start", "26 end"}
     for case, figures in cases.items():
-        assert 1 <= figures["decoded"]["ours"] <= _objective.MAX_PLAUSIBLE
+        assert 1 <= figures["decoded"]["ours"] <= _label_posterior.MAX_PLAUSIBLE
         assert figures["decoded"]["exact"] == pytest.approx(int(case.split()[0]), rel=0.05)
     printed = capsys.readouterr().out
     assert "m_max=4: times a plain reading's speed" in printed

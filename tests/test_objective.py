@@ -19,13 +19,12 @@ from scipy import stats
 from sklearn.datasets import load_digits
 
 from sk_equivae import EquiVAEClassifier
+from sk_equivae._label_posterior import MAX_PLAUSIBLE, truncate
 from sk_equivae._objective import (
     LINEAR,
-    MAX_PLAUSIBLE,
     TERMS,
     labeled_elbo,
     semi_supervised_elbo,
-    truncate,
     unlabeled_elbo,
 )
 from sk_equivae.datasets import mask_labels

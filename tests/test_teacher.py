@@ -14,7 +14,7 @@ from _models import (
 )
 
 from sk_equivae import _objective
-from sk_equivae._objective import align, confident_targets
+from sk_equivae._label_posterior import align, confident_targets
 
 PRIOR = [0.2, 0.3, 0.5]
 

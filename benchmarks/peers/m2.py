@@ -19,8 +19,9 @@ from torch import Tensor
 from benchmarks.checkpoints import Checkpoint
 from sk_equivae._distributions import kl_v
 from sk_equivae._inputs import InputSpec
+from sk_equivae._label_posterior import truncate
 from sk_equivae._labels import UNLABELED
-from sk_equivae._objective import labeled_elbo, truncate, unlabeled_elbo
+from sk_equivae._objective import labeled_elbo, unlabeled_elbo
 
 from .base import Peer, PeerClassifier
 from .networks import OneHotVAE, draw, mean_of
