@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import digits, few_labels_tables, generation, paper_tables, speed_table
+from benchmarks import few_labels_tables, generation, paper_tables, speed_table
 from benchmarks.results import FOLDER
 
 README = Path(__file__).parent.parent / "README.md"
@@ -16,7 +16,6 @@ SPEED_PICTURE = README.parent / "docs" / "speed.png"
 
 # The folder of the results, the title, and what makes the table.
 TABLES: dict[str, tuple[str, str, Callable[[Path], str]]] = {
-    "digits": ("digits", "Few labels on 8x8 digits", digits.table),
     "few_labels": ("few_labels", "Few labels", few_labels_tables.table),
     "ablation": (
         "ablation",
