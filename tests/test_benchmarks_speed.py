@@ -24,6 +24,7 @@ from benchmarks import (
 )
 from benchmarks.data import Split
 from sk_equivae import EquiVAEClassifier, _label_posterior, _module, _objective
+from sk_equivae._networks import Conv, UpConv
 from sk_equivae.presets import paper
 
 N_TRAIN = 300
@@ -73,6 +74,7 @@ def test_steps(main, capsys):
         assert figures["decoded"]["exact"] == pytest.approx(int(case.split()[0]), rel=0.05)
     printed = capsys.readouterr().out
     assert "m_max=4: times a plain reading's speed" in printed
+    assert "m_max=4: the plain reading in PyTorch's own layers" in printed
     assert "26 classes, at the end of training" in printed
 
 
@@ -120,10 +122,15 @@ def test_the_plain_reading_has_our_objective(split, monkeypatch, n_unlabeled):
     labels = 100 if n_unlabeled else None
     parameters = {**paper("mnist", labels), "m_max": most, "dtype": "float64", "random_state": 0}
     values, gradients = [], []
-    for reading in ("plain", "ours"):
+    for reading in ("plain", "written", "ours"):
         start = plain.start_of(EquiVAEClassifier(**parameters), X, y)
+        if reading == "written":
+            plain.with_plain_layers(start)
+            layers = list(start.averaged.modules())
+            assert any(type(layer) is torch.nn.ConvTranspose2d for layer in layers)
+            assert not any(isinstance(layer, UpConv | Conv) for layer in layers)
         module = start.averaged.train().module
-        if reading == "plain":
+        if reading != "ours":
             value = plain.PlainObjective(start)(np.arange(len(y)), m=most)
         else:
             value = plain.our_objective(start)(start.data[np.arange(len(y))])
@@ -135,9 +142,11 @@ def test_the_plain_reading_has_our_objective(split, monkeypatch, n_unlabeled):
                 for name, p in module.named_parameters()
             }
         )
-    assert values[0] == pytest.approx(values[1], rel=1e-7)
-    for name, ours in gradients[1].items():
-        torch.testing.assert_close(gradients[0][name], ours, rtol=1e-5, atol=1e-6, msg=name)
+    *others, ours = gradients
+    assert values[:2] == pytest.approx([values[2]] * 2, rel=1e-7)
+    for other in others:
+        for name, gradient in ours.items():
+            torch.testing.assert_close(other[name], gradient, rtol=1e-5, atol=1e-6, msg=name)
 
 
 def test_complements_of_the_plain_reading(split):
