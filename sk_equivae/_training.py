@@ -26,7 +26,6 @@ from torch.optim.swa_utils import update_bn
 from ._augment import make_augment
 from ._batches import OrderedBatches, RowDataset, TrainBatches, count_steps
 from ._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
-from ._graph import graph_posterior
 from ._inputs import shift_and_scale
 from ._label_posterior import confident_targets
 from ._module import EquiVAEModule
@@ -321,6 +320,8 @@ def train(
             share = float(np.average(labeled, weights=data.weight[data.rows]))
         net.criterion_.set_data(class_prior, share)
         if spreads_labels(estimator, net.module_, data) and not incremental:
+            from ._graph import graph_posterior  # half of the package's import time
+
             data.posterior = graph_posterior(net.module_.module, data, len(class_prior), seed)
         for part in {net.module_.module, net.module_.predictor}:
             set_precision(estimator, part, device)

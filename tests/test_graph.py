@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
 
 import sk_equivae._graph as graphs
-import sk_equivae._training as training
 from sk_equivae import EquiVAEClassifier
 from sk_equivae._batches import RowDataset, TrainBatches
 from sk_equivae._graph import best_power, graph_posterior, neighbor_graph, sharpen, spread_labels
@@ -140,7 +139,7 @@ def test_no_graph_where_there_is_no_use_for_it(case, monkeypatch):
         raise AssertionError("a graph was made")
 
     X, truth, y = moons()
-    monkeypatch.setattr(training, "graph_posterior", unwanted)
+    monkeypatch.setattr(graphs, "graph_posterior", unwanted)
     params = {"no teacher": {"ema_decay": 0.0}, "switched off": {"label_spreading": False}}
     model = EquiVAEClassifier(max_epochs=1, random_state=0, **params.get(case, {}))
     if case == "partial_fit":
