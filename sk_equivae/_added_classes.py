@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ._batches import OrderedBatches, RowDataset
+from ._device import to_device
 from ._labels import encode_labels
 from ._prototypes import ClassMeans
 from ._styles import prior_moments
@@ -148,8 +149,7 @@ class AddedClassesMixin:
             )
 
     def _normalized(self, data: RowDataset, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Batches of normalised rows and their codes."""
-        module, device = self._module, self._tensor(0.0).device
+        """Batches of normalised rows, and their codes on the CPU."""
+        module = self._module
         for x, code, _ in OrderedBatches(data, size):
-            x, code = (t.to(device, non_blocking=True) for t in (x, code))
-            yield module.normalize(x), code
+            yield module.normalize(to_device(x, module.scale)), code

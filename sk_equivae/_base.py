@@ -344,7 +344,7 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         n_done = 0
         with torch.inference_mode():
             for x, _, _ in OrderedBatches(data, INFERENCE_BATCH):
-                x = module.normalize(to_device(x, module.scale.device))
+                x = module.normalize(to_device(x, module.scale))
                 part = function(x).cpu().numpy()
                 if n_done == 0:  # filled in place: parts put together later would take it twice
                     values = np.empty((len(data), *part.shape[1:]), part.dtype)
@@ -353,20 +353,19 @@ class BaseEquiVAE(GenerationMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _class_logits(self, x: Tensor) -> Tensor:
-        """Unnormalised log-probabilities of the classes of normalised rows, in float64."""
+        """Unnormalised log-probabilities of the classes of normalised rows, on the CPU."""
         with np.errstate(divide="ignore"):
             log_prior = np.log(self.class_prior_)
         rule = getattr(self, "predict_with", "prototype")
         r, log_prior = self._tensor(self.prototypes_), self._tensor(log_prior)
-        trained = torch.from_numpy(self._trained).to(x.device)
-        return class_logits(self._module, x, r, log_prior, rule, trained)
+        return class_logits(self._module, x, r, log_prior, rule, torch.from_numpy(self._trained))
 
     def _rows(self, X: Any) -> RowDataset:
         return RowDataset(self._validate_rows(X), self._spec.input_shape)
 
     def _encode(self, x: Tensor) -> Tensor:
         """v of normalised rows: the mean of q(v | r_y, x) at the predicted class y."""
-        r = self._tensor(self.prototypes_)[self._class_logits(x).argmax(dim=1)]
+        r = self._tensor(self.prototypes_)[self._class_logits(x).argmax(dim=1).to(x.device)]
         return self._module.encode(x, r).mean
 
     def transform(self, X: ArrayLike) -> NDArray:

@@ -47,11 +47,21 @@ def fits_on(n_bytes: int, device: str) -> bool:
     return n_bytes <= DEVICE_PART * free
 
 
-def to_device(rows: Tensor, device: torch.device | str) -> Tensor:
-    """Rows on the device; to a CUDA device without waiting for the copy."""
-    if torch.device(device).type != "cuda" or rows.device.type != "cpu":
-        return rows.to(device)
-    return rows.pin_memory().to(device, non_blocking=True)
+def to_device(rows: Tensor, like: Tensor) -> Tensor:
+    """Rows where `like` is, and in its precision: not every device has float64.
+
+    Integers stay what they are. A copy to a CUDA device is not waited for.
+    """
+    if rows.is_floating_point():
+        rows = rows.to(like.dtype)
+    if like.device.type != "cuda" or rows.device.type != "cpu":
+        return rows.to(like.device)
+    return rows.pin_memory().to(like.device, non_blocking=True)
+
+
+def exact(values: Tensor) -> Tensor:
+    """In float64, where the square of the largest float32 is finite, and so on the CPU."""
+    return values.cpu().double()
 
 
 def try_compile(network: nn.Module, example: Tensor) -> bool:

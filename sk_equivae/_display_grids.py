@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._mosaic import TileDisplay, as_images, draw_mosaic, mosaic, require_images, value_range
-from ._training import n_latents
 
 
 class StyleTransferDisplay(TileDisplay):
@@ -188,7 +187,7 @@ class LatentGridDisplay(TileDisplay):
             raise ValueError(
                 f"latent should be 'invariant' or 'equivariant'; got {latent!r}. Pass one of them."
             )
-        sizes = n_latents(estimator.latent_dim)
+        sizes = estimator._module.n_latents
         if sizes[latent == "equivariant"] != 2:
             remedy = (2, sizes[1]) if latent == "invariant" else (sizes[0], 2)
             raise ValueError(

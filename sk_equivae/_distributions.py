@@ -13,8 +13,6 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, Normal, kl_divergence
 
-LIKELIHOODS = ("bernoulli", "gaussian")
-
 # Outside this range the normal carries no more information than at its ends,
 # and its exponential overflows: the bound stays finite however training goes.
 LOG_VARIANCE_RANGE = (-10.0, 4.0)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ._base import BaseEquiVAE
+from ._device import exact
 from ._generation import _check_count, _generator
 from ._mosaic import as_images, feature_names, value_range
 from ._networks import Conv, ConvDecoderBody, DenseDecoderBody, UpConv
@@ -218,7 +219,7 @@ def _describe_decoder(estimator: Any) -> dict[str, Any]:
         "layers": layers,
     }
     for name in ("shift", "scale"):
-        values = getattr(module, name).double().cpu().numpy().ravel()
+        values = exact(getattr(module, name)).numpy().ravel()
         model[name] = np.broadcast_to(values, spec.input_shape[:1]).tolist()
     model["weights"] = _base64(np.concatenate(weights.parts))
     return model
@@ -297,7 +298,7 @@ def _plain_basis(estimator: Any) -> dict:
             step = torch.zeros(len(r), n_v, dtype=r.dtype, device=r.device)
             step[:, i] = 1.0
             change = module.decode(r, step).mean - module.decode(r, -step).mean
-            effect[i] = float(change.double().square().mean())
+            effect[i] = float(exact(change).square().mean())
     names = [f"v{i}" for i in range(n_v)]
     return _basis("plain", "of the change", names, np.eye(n_v), effect)
 

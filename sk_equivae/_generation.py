@@ -17,11 +17,12 @@ from torch import Tensor
 
 from ._added_classes import AddedClassesMixin
 from ._batches import RowDataset
+from ._device import exact
 from ._distributions import prior_v
 from ._inputs import to_user
 from ._labels import encode_labels
 from ._styles import from_class, to_class
-from ._training import INFERENCE_BATCH, n_latents
+from ._training import INFERENCE_BATCH
 
 
 def _generator(random_state: Any) -> tuple[np.random.RandomState, torch.Generator]:
@@ -88,7 +89,7 @@ class GenerationMixin(AddedClassesMixin):
                     f"sample expects labels among {self.classes_.tolist()}; got the marker of "
                     f"unlabelled rows, {self.unlabeled!r}. Leave y out to draw the classes."
                 )
-        u = torch.randn(n_samples, n_latents(self.latent_dim)[1], generator=generator).numpy()
+        u = torch.randn(n_samples, self._module.n_latents[1], generator=generator).numpy()
         v = torch.from_numpy(to_class(u, codes, self.v_mean_, self.v_covariance_))
         return self._decode(self._r(codes), v), self.classes_[codes]
 
@@ -226,7 +227,7 @@ class GenerationMixin(AddedClassesMixin):
         (150, 4)
         """
         check_is_fitted(self)
-        n_r, n_v = n_latents(self.latent_dim)
+        n_r, n_v = self._module.n_latents
         if self.representation == "equivariant":
             raise ValueError(
                 "inverse_transform expects representation='both' or 'invariant'; got "
@@ -285,11 +286,11 @@ class GenerationMixin(AddedClassesMixin):
         data = RowDataset(self._validate_rows(X), self._spec.input_shape)
         n_importance = _check_count(n_importance, "n_importance", 1)
         _, generator = _generator(random_state)
-        noise = torch.randn(n_importance, n_latents(self.latent_dim)[1], generator=generator)
+        noise = torch.randn(n_importance, self._module.n_latents[1], generator=generator)
         parts = []
         with torch.inference_mode():
             for x, _ in self._normalized(data, max(1, INFERENCE_BATCH // n_importance)):
-                parts.append(self._importance_bound(x, self._tensor(noise)).cpu().numpy())
+                parts.append(self._importance_bound(x, self._tensor(noise)).numpy())
         return np.concatenate(parts)
 
     def _importance_bound(self, x: Tensor, noise: Tensor) -> Tensor:
@@ -303,12 +304,10 @@ class GenerationMixin(AddedClassesMixin):
             q_v = module.equivariant(h, r)
             v = q_v.mean[:, None] + q_v.stddev[:, None] * noise  # (n, n_draws, n_equivariant)
             r, flat = r.repeat_interleave(n_draws, dim=0), v.flatten(0, 1)
-            # in float64 the square of the largest float32 is finite
-            log_x = module.decode(r, flat).log_prob(repeated).double().reshape(len(x), n_draws)
-            log_q = -q_v.stddev.double().log().sum(dim=1, keepdim=True) + prior_v(
-                noise.double()
-            ).log_prob(noise.double())
-            log_ratio = prior_v(v.double()).log_prob(v.double()) - log_q
+            log_x = exact(module.decode(r, flat).log_prob(repeated)).reshape(len(x), n_draws)
+            v, stddev, drawn = exact(v), exact(q_v.stddev), exact(noise)
+            log_q = prior_v(drawn).log_prob(drawn) - stddev.log().sum(dim=1, keepdim=True)
+            log_ratio = prior_v(v).log_prob(v) - log_q
             log_p_x = torch.logsumexp(log_x + log_ratio, dim=1) - np.log(n_draws)
             joint.append(log_p_x + np.log(self.class_prior_[code]))
         return torch.logsumexp(torch.stack(joint, dim=1), dim=1)
@@ -368,8 +367,9 @@ class GenerationMixin(AddedClassesMixin):
             for x, code in self._normalized(data, INFERENCE_BATCH):
                 if bool((code < 0).any()):
                     code = torch.where(code < 0, self._class_logits(x).argmax(dim=1), code)
-                codes.append(code.cpu().numpy())
-                means.append(self._module.encode(x, prototypes[code]).mean.cpu())
+                codes.append(code.numpy())
+                r = prototypes[code.to(x.device)]
+                means.append(self._module.encode(x, r).mean.cpu())
         return np.concatenate(codes), torch.cat(means)
 
     def _r(self, codes: NDArray) -> Tensor:

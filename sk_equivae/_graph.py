@@ -20,6 +20,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelSpreading
 
 from ._batches import OrderedBatches, RowDataset
+from ._device import to_device
 from ._module import EquiVAEModule
 
 # More rows make a better graph, at a cost that grows with their square.
@@ -28,7 +29,7 @@ ROWS_AT_ONCE = 1024
 N_NEIGHBORS = 7
 # Neighbours by pixels are better by their first principal components, and found sooner.
 N_COMPONENTS = 50
-PCA_ROWS = 4_096
+PCA_ROWS, PCA_VALUES = 4_096, 2**26
 # Of what a row has, between so much and so much comes from its neighbours at each step.
 LEAST_ALPHA, MOST_ALPHA = 0.9, 0.99
 N_STEPS = 200
@@ -128,11 +129,13 @@ def _components(module: EquiVAEModule, data: RowDataset, rows: NDArray, seed: in
 
     def flat(some: NDArray) -> Iterator[NDArray]:
         for x, *_ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
-            yield module.normalize(x.to(module.scale.device)).flatten(1).cpu().float().numpy()
+            yield module.normalize(to_device(x, module.scale)).flatten(1).cpu().float().numpy()
 
-    if int(np.prod(data.input_shape)) <= N_COMPONENTS or len(rows) <= N_COMPONENTS:
+    n_features = int(np.prod(data.input_shape))
+    if n_features <= N_COMPONENTS or len(rows) <= N_COMPONENTS:
         return np.concatenate(list(flat(rows)))
-    some = np.concatenate(list(flat(rows[:: -(-len(rows) // PCA_ROWS)])))
+    most = min(PCA_ROWS, max(2 * N_COMPONENTS, PCA_VALUES // n_features))
+    some = np.concatenate(list(flat(rows[:: -(-len(rows) // most)])))
     pca = PCA(N_COMPONENTS, svd_solver="randomized", random_state=seed).fit(some)
     return np.concatenate([pca.transform(x) for x in flat(rows)])
 

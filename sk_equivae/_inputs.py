@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_array, gen_batches
 
-# Rows looked at together when X is measured: X may be larger than memory.
-CHUNK = 4096
+# Values looked at together when X is measured: X may be larger than memory.
+CHUNK = 2**22
 # Below this part of the variance of a coin, values count as zeros and ones.
 NEARLY_BINARY = 0.25
 DTYPES = (np.float64, np.float32, np.uint8)
@@ -31,12 +31,15 @@ class InputSpec:
     dtype : numpy dtype
         Of the user's X; what is generated comes back in it.
     likelihood : {"bernoulli", "gaussian"}
+    whole : float
+        What a Bernoulli takes for 1: 255 in uint8, unless there is nothing but 0 and 1.
     """
 
     row_shape: tuple[int, ...]
     input_shape: tuple[int, ...]
     dtype: np.dtype
     likelihood: str
+    whole: float
 
     @property
     def is_image(self) -> bool:
@@ -57,7 +60,7 @@ class InputSpec:
     def check_values(self, X: NDArray) -> None:
         """Raise if the likelihood settled in fit cannot take the values of X."""
         if self.likelihood == "bernoulli":
-            check_bernoulli(X, 255 if self.dtype == np.uint8 else 1)
+            check_bernoulli(X, self.whole)
 
 
 def check_bernoulli(X: NDArray, whole: float) -> None:
@@ -157,15 +160,19 @@ def make_spec(
             )
     shape = image_shape or array_shape
     input_shape = (X.shape[1],) if shape is None else image_input_shape(shape)
+    whole = 255.0 if X.dtype == np.uint8 and X.max() > 1 else 1.0
     return InputSpec(
         row_shape=array_shape or (X.shape[1],),
         input_shape=input_shape,
         dtype=X.dtype,
-        likelihood=choose_likelihood(X, input_shape, likelihood),
+        likelihood=choose_likelihood(X, input_shape, likelihood, whole),
+        whole=whole,
     )
 
 
-def choose_likelihood(X: NDArray, input_shape: tuple[int, ...], likelihood: str) -> str:
+def choose_likelihood(
+    X: NDArray, input_shape: tuple[int, ...], likelihood: str, whole: float
+) -> str:
     """Settle "auto", and refuse a Bernoulli of values that are no probabilities.
 
     "auto" is "bernoulli" where values in [0, 1] (or uint8 of grey images) are nearly
@@ -174,21 +181,23 @@ def choose_likelihood(X: NDArray, input_shape: tuple[int, ...], likelihood: str)
     """
     if likelihood == "gaussian":
         return likelihood
-    is_colour = len(input_shape) == 3 and input_shape[0] > 1
-    is_bytes = X.dtype == np.uint8 and (len(input_shape) == 3 or likelihood == "bernoulli")
-    low, high = float(X.min()), float(X.max())
-    whole = 255.0 if is_bytes else 1.0
     if likelihood == "auto":
-        if is_colour or low < 0 or high > whole:
+        is_colour = len(input_shape) == 3 and input_shape[0] > 1
+        is_count = len(input_shape) == 1 and whole > 1
+        if is_colour or is_count or X.min() < 0 or X.max() > whole:
             return "gaussian"
         return "bernoulli" if _nearly_binary(X, whole) else "gaussian"
     check_bernoulli(X, whole)
     return likelihood
 
 
+def _chunks(X: NDArray) -> Iterator[slice]:
+    return gen_batches(len(X), max(1, CHUNK // X.shape[1]))
+
+
 def _nearly_binary(X: NDArray, whole: float) -> bool:
     total = spread = 0.0
-    for rows in gen_batches(len(X), CHUNK):
+    for rows in _chunks(X):
         x = np.asarray(X[rows], dtype=np.float64) / whole
         total += x.sum()
         spread += (x * (1 - x)).sum()
@@ -204,12 +213,11 @@ def shift_and_scale(X: NDArray, spec: InputSpec) -> tuple[torch.Tensor, torch.Te
     hardly ever changes must not be blown up.
     """
     if spec.likelihood == "bernoulli":
-        whole = 255.0 if spec.dtype == np.uint8 else 1.0
-        return torch.zeros((), dtype=torch.float64), torch.tensor(whole, dtype=torch.float64)
+        return torch.zeros((), dtype=torch.float64), torch.tensor(spec.whole, dtype=torch.float64)
     n_groups = spec.input_shape[0]
-    center = X[:CHUNK].reshape(-1, n_groups).mean(axis=0, dtype=np.float64)
+    center = X[next(_chunks(X))].reshape(-1, n_groups).mean(axis=0, dtype=np.float64)
     count, total, squares = 0, np.zeros(n_groups), np.zeros(n_groups)
-    for rows in gen_batches(len(X), CHUNK):
+    for rows in _chunks(X):
         # (n * h * w, c) or (n, n_features); around a centre, so that squares keep their digits
         values = np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups) - center
         count += len(values)

@@ -206,7 +206,7 @@ class EquiVAEModule(nn.Module):
         self.register_buffer("scale", scale)
         bodies = [invariant_body, equivariant_body, posterior_body, decoder]
         for given, part in zip(bodies, self.parts, strict=True):
-            kept = copy.deepcopy(part.body) if isinstance(given, nn.Module) else None
+            kept = copy.deepcopy(part.body) if given is not None else None
             initialize(part, generator)
             if kept is not None:
                 part.body = kept  # it may be pre-trained

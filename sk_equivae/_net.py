@@ -14,7 +14,7 @@ from skorch import NeuralNet
 from skorch.callbacks import Callback
 from torch import Tensor, nn
 
-from ._device import to_device
+from ._device import exact, to_device
 from ._module import EquiVAEModule
 from ._objective import TERMS
 
@@ -141,11 +141,28 @@ class EquiVAENet(NeuralNet):
         Source of all noise in training.
     """
 
+    callbacks_: list[tuple[str, Any]]
+
     def __init__(self, *args: Any, generator: torch.Generator, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.generator = generator
         self.epoch_terms: dict[str, list[tuple[Tensor, float]]] = {"train": [], "valid": []}
         self.stopped_by_callback = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The generator by its state, which can be read where its device is not."""
+        state = super().__getstate__()
+        generator = state["generator"]
+        return {**state, "generator": (generator.get_state(), generator.initial_seed())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        generator_state, seed = state.pop("generator")
+        super().__setstate__(state)
+        self.generator = torch.Generator(self.device)
+        try:
+            self.generator.set_state(generator_state)
+        except RuntimeError:  # it was one of another device
+            self.generator.manual_seed(seed)
 
     def _terms(
         self,
@@ -155,8 +172,7 @@ class EquiVAENet(NeuralNet):
         part: str,
     ) -> dict[str, Tensor]:
         x, y, *rest = batch
-        x = to_device(x, self.device)
-        rest = [to_device(tensor.to(module.scale.dtype), self.device) for tensor in rest]
+        x, *rest = (to_device(tensor, module.scale) for tensor in (x, *rest))
         terms = self.criterion_(module, (x, y, *rest), generator, self.module_.teacher)
         stacked = torch.stack([terms[name].detach() for name in TERMS])
         self.epoch_terms[part].append((stacked, len(y)))
@@ -198,7 +214,7 @@ class EquiVAENet(NeuralNet):
             if not collected:
                 continue
             sizes = torch.tensor([size for _, size in collected], dtype=torch.float64)
-            values = torch.stack([terms for terms, _ in collected]).double().cpu()
+            values = exact(torch.stack([terms for terms, _ in collected]))
             for name, value in zip(TERMS, (sizes @ values / sizes.sum()).tolist(), strict=True):
                 self.history.record(f"{part}_{name}", value)
             self.epoch_terms[part] = []
@@ -215,13 +231,17 @@ class EquiVAENet(NeuralNet):
         if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
             self._raise_diverged("weights became infinite or NaN")
 
+    def forget_schedule(self) -> None:
+        """Drop what was made for a whole training, and holds its optimiser and best weights."""
+        made_for_it = ("lr_decay", "kl_warmup", "early_stopping")
+        self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
+        self.callbacks = None
+
     def for_one_epoch(self, lr: float) -> "EquiVAENet":
         """A copy that goes on for an epoch at a constant rate, whatever it was made for."""
         net = copy.deepcopy(self)
         net.max_epochs = net.iterator_train__max_epochs = 1
         net.iterator_train__max_batch_size = net.batch_size
-        made_for_whole = ("lr_decay", "kl_warmup", "early_stopping")
-        net.callbacks_ = [(name, c) for name, c in net.callbacks_ if name not in made_for_whole]
         for group in net.optimizer_.param_groups:
             group["lr"] = lr
         return net

@@ -293,7 +293,7 @@ def make_body(
     if body is None:
         is_image = len(input_shape) == 3
         body = partial(ConvBody, batch_norm=batch_norm) if is_image else DenseBody
-    own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(input_shape)
+    own = copy.deepcopy(body if isinstance(body, nn.Module) else body(input_shape))
     try:
         out = _try_out(own, 2, *input_shape)
     except Exception as error:
@@ -322,7 +322,7 @@ def make_decoder_body(body: Body, n_inputs: int, output_shape: tuple[int, ...]) 
     """
     if body is None:
         body = ConvDecoderBody if len(output_shape) == 3 else DenseDecoderBody
-    own = copy.deepcopy(body) if isinstance(body, nn.Module) else body(n_inputs, output_shape)
+    own = copy.deepcopy(body if isinstance(body, nn.Module) else body(n_inputs, output_shape))
     try:
         got = tuple(_try_out(own, 2, n_inputs).shape)
     except Exception as error:

@@ -167,8 +167,8 @@ batch_norm : bool, default=True
 
 invariant_body, equivariant_body, posterior_body : module or callable, default=None
     Networks to use instead of the paper's convolutions (dense layers for tabular rows).
-    A `torch.nn.Module` is copied and keeps its weights; a class or function is called
-    with the shape of a row, (c, h, w) or (n_features,). Maps (n, *shape) to (n, ...).
+    A `torch.nn.Module` is copied; a class or function is called with the shape of a row,
+    (c, h, w) or (n_features,). Either keeps its weights. Maps (n, *shape) to (n, ...).
 
 decoder : module or callable, default=None
     Network to use instead of the transposed convolutions. Likewise; a class or

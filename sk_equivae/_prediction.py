@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ._device import exact
 from ._distributions import kl_v
 from ._module import EquiVAEModule
 from ._objective import labeled_elbo
@@ -19,7 +20,7 @@ def class_logits(
     rule: str,
     trained: Tensor | None = None,
 ) -> Tensor:
-    """Unnormalised log-probabilities of the classes, in float64.
+    """Unnormalised log-probabilities of the classes, in float64 and on the CPU.
 
     Parameters
     ----------
@@ -35,20 +36,19 @@ def class_logits(
         what is left is divided by the rule: q(y | x) has no output for a new class, and
         the decoder never saw its r.
     """
-    known = ~prototypes.isnan().any(dim=1)
+    known = ~prototypes.isnan().any(dim=1).cpu()
     r = prototypes.nan_to_num()
     f_inv = module.f_inv(x)
-    # in float64 the square of the largest float32 is finite
-    distances = prototype_logits(f_inv.double(), r.double())
-    distances = distances.masked_fill(~known, -torch.inf)
+    distances = prototype_logits(exact(f_inv), exact(r)).masked_fill(~known, -torch.inf)
     if rule == "prototype":
         return distances
     if trained is None:
-        trained = torch.arange(len(r), device=r.device)
+        trained = torch.arange(len(r))
     if rule == "posterior":
-        logits = module.classify(x, f_inv).double()
+        logits = exact(module.classify(x, f_inv))
     else:
-        logits = bound_by_class(module, x, r[trained], log_prior[trained]).double()
+        some = trained.to(r.device)
+        logits = exact(bound_by_class(module, x, r[some], log_prior[some]))
     logits = logits.masked_fill(~known[trained], -torch.inf)
     if len(trained) == len(r):
         return logits

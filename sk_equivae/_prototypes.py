@@ -41,8 +41,9 @@ class ClassMeans:
 
     def update(self, h: Tensor, codes: Tensor, weight: Tensor) -> None:
         """Add rows of `h`; rows with a negative code are left out."""
+        h, codes, weight = (t.cpu() for t in (h, codes, weight))
         known = codes >= 0
-        h, codes, weight = (t[known].cpu() for t in (h, codes, weight))
+        h, codes, weight = h[known], codes[known], weight[known]
         self.sums.index_add_(0, codes, h.double() * weight.double()[:, None])
         self.weights.index_add_(0, codes, weight.double())
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from skorch.callbacks import (
     EarlyStopping,
@@ -105,25 +104,26 @@ def n_latents(latent_dim: Any) -> tuple[int, int]:
 
 
 def split_validation(data: RowDataset, fraction: float, seed: int) -> tuple[RowDataset, RowDataset]:
-    """Training rows, and validation rows taken from the labelled ones, stratified.
+    """Training rows, and validation rows: a part of the labelled ones of each class.
 
-    Every class keeps at least one labelled row in training.
+    Every class has at least one labelled row in both.
     """
     rows, codes = data.rows, data.codes
     labeled = rows[codes[rows] >= 0]
-    n_classes = len(np.unique(codes[labeled]))
-    n_valid = max(n_classes, round(fraction * len(labeled)))
-    smallest = np.bincount(codes[labeled])[np.unique(codes[labeled])].min()
-    if smallest < 2 or len(labeled) - n_valid < n_classes:
+    classes, counts = np.unique(codes[labeled], return_counts=True)
+    if counts.min() < 2:
         raise ValueError(
             f"early_stopping=True needs a validation part with every class; got {len(labeled)} "
-            f"labelled rows of {n_classes} classes, {smallest} in the smallest. Expected at least "
-            "2 labelled rows a class: label more rows, or set early_stopping=False."
+            f"labelled rows of {len(classes)} classes, {counts.min()} in the smallest. Expected at "
+            "least 2 labelled rows a class: label more rows, or set early_stopping=False."
         )
-    _, valid = train_test_split(
-        labeled, test_size=n_valid, stratify=codes[labeled], random_state=seed
-    )
-    return data.subset(np.setdiff1d(rows, valid)), data.subset(np.sort(valid))
+    rng = np.random.RandomState(seed)
+    taken = []
+    for code, count in zip(classes, counts, strict=True):
+        members = rng.permutation(labeled[codes[labeled] == code])
+        taken.append(members[: np.clip(round(fraction * count), 1, count - 1)])
+    valid = np.sort(np.concatenate(taken))
+    return data.subset(np.setdiff1d(rows, valid)), data.subset(valid)
 
 
 @contextlib.contextmanager
@@ -133,10 +133,14 @@ def own_randomness(seed: int, device: str) -> Iterator[None]:
     Our own noise comes from generators of our own; this is for the networks of
     users, which may hold `nn.Dropout`.
     """
-    cuda = [torch.device(device).index or 0] if device.startswith("cuda") else []
-    with torch.random.fork_rng(devices=cuda):
-        torch.manual_seed(seed)
-        yield
+    on_cuda = device.startswith("cuda")
+    with torch.cuda.device(device) if on_cuda else contextlib.nullcontext():
+        cuda = [torch.cuda.current_device()] if on_cuda else []
+        with torch.random.fork_rng(devices=cuda):
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed is for all devices
+            if on_cuda:
+                torch.cuda.manual_seed(seed)
+            yield
 
 
 def make_module(estimator: "BaseEquiVAE", X: NDArray, n_classes: int, seed: int) -> Averaged:
@@ -330,8 +334,9 @@ def train(
         net.partial_fit(data)
     for part in net.module_.predictor.parts:
         part.amp = False  # predictions are exact
-    _refresh_batch_norm(net, data)
+    _refresh_batch_norm(net, data, seed)
     net.train_split = None  # it holds the validation rows
+    net.forget_schedule()
     net.module = net.criterion = None  # skorch would pickle them beside `module_` once more
     return net
 
@@ -347,11 +352,17 @@ def _copied(old: EquiVAENet, latent_dim: Any) -> Averaged:
     return copy.deepcopy(old.module_)
 
 
-def _refresh_batch_norm(net: EquiVAENet, data: RowDataset) -> None:
+def _refresh_batch_norm(net: EquiVAENet, data: RowDataset, seed: int) -> None:
     """Statistics for the averaged weights, of rows as they will come, not augmented."""
-    if net.module_.teacher is not None:
-        some = data.subset(data.rows[:: -(-len(data) // SOME_ROWS)])
-        update_bn(OrderedBatches(some, INFERENCE_BATCH), net.module_.teacher, net.device)
+    if net.module_.teacher is None:
+        return
+    # every batch counts alike: rows in any order, and no batch smaller than the others
+    rows = np.random.RandomState(seed).permutation(data.rows)[:SOME_ROWS]
+    size = -(-len(rows) // -(-len(rows) // INFERENCE_BATCH))
+    teacher = net.module_.teacher
+    update_bn(
+        (to_device(x, teacher.scale) for x, *_ in OrderedBatches(data.subset(rows), size)), teacher
+    )
 
 
 def style_moments(module: EquiVAEModule, prototypes: Tensor, data: RowDataset) -> StyleMoments:
@@ -360,7 +371,7 @@ def style_moments(module: EquiVAEModule, prototypes: Tensor, data: RowDataset) -
     some = data.subset(data.rows[:: -(-len(data) // SOME_ROWS)])
     with torch.inference_mode():
         for x, y, _ in OrderedBatches(some, INFERENCE_BATCH):
-            x, y = module.normalize(to_device(x, prototypes.device)), y.to(prototypes.device)
+            x, y = module.normalize(to_device(x, prototypes)), to_device(y, prototypes)
             q_v = module.encode(x, prototypes[y])
             moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
     return moments
@@ -374,7 +385,7 @@ def class_means(net: EquiVAENet, data: RowDataset, pool: str, confidence: float)
         data = data.subset(data.rows[data.codes[data.rows] >= 0])
     with torch.inference_mode():
         for x, y, weight in OrderedBatches(data, INFERENCE_BATCH):
-            x, y = module.normalize(to_device(x, net.device)), y.to(net.device)
+            x, y = module.normalize(to_device(x, module.scale)), to_device(y, module.scale)
             h = module.invariant.embed(x)
             if bool((y < 0).any()):
                 q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)

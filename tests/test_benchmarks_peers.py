@@ -25,7 +25,7 @@ from sk_equivae._inputs import InputSpec
 
 PEERS = [AAEClassifier, M2Classifier, NeuralClassifier, SiddharthClassifier]
 N_CLASSES = 3
-SPEC = InputSpec((4,), (4,), np.dtype("float64"), "gaussian")
+SPEC = InputSpec((4,), (4,), np.dtype("float64"), "gaussian", whole=1.0)
 
 
 def seeded(seed=0):

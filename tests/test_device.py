@@ -51,9 +51,19 @@ def test_copies_to_a_gpu_are_pinned_and_not_waited_for():
     """A stand-in, since there may be no GPU: what is asked of a tensor on the CPU."""
     asked = []
     pinned = types.SimpleNamespace(to=lambda device, **kw: asked.append((device, kw)) or "moved")
-    rows = types.SimpleNamespace(device=torch.device("cpu"), pin_memory=lambda: pinned)
-    assert to_device(rows, "cuda") == "moved"
-    assert asked == [("cuda", {"non_blocking": True})]
+    rows = types.SimpleNamespace(
+        device=torch.device("cpu"), pin_memory=lambda: pinned, is_floating_point=lambda: False
+    )
+    like = types.SimpleNamespace(device=torch.device("cuda"), dtype=torch.float32)
+    assert to_device(rows, like) == "moved"
+    assert asked == [(torch.device("cuda"), {"non_blocking": True})]
+
+
+def test_numbers_change_their_precision_before_they_move():
+    like = torch.zeros((), dtype=torch.float32)
+    assert to_device(torch.zeros(2, dtype=torch.float64), like).dtype == torch.float32
+    for dtype in (torch.uint8, torch.int64):
+        assert to_device(torch.zeros(2, dtype=dtype), like).dtype == dtype
 
 
 @pytest.mark.parametrize("input_shape", [(6,), (1, 2, 3), (3, 1, 2)])

@@ -427,3 +427,14 @@ def test_unfitted(blobs):
     ):
         with pytest.raises(ValueError, match="not fitted yet"):
             call()
+
+
+def test_sizes_are_those_of_the_fit(blobs):
+    """Not those of a parameter that was set for the next one."""
+    X, y = blobs
+    model = EquiVAETransformer(latent_dim=(3, 2), representation="both", max_epochs=1).fit(X, y)
+    Z = model.transform(X)
+    model.set_params(latent_dim=5)
+    assert model.sample(4)[0].shape == (4, X.shape[1])
+    assert model.inverse_transform(Z).shape == X.shape
+    assert model.score_samples(X).shape == (len(X),)

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sk_equivae._inputs import choose_likelihood, make_spec, shift_and_scale, to_user
+from sk_equivae import _inputs
+from sk_equivae._inputs import make_spec, shift_and_scale, to_user
 
 
 def strided(X):
@@ -114,15 +115,39 @@ def test_feature_names_are_kept(make, blobs):
         (np.eye(4) * 2, "gaussian"),
         (np.eye(4) - 0.1, "gaussian"),
         (np.linspace(0, 1, 16).reshape(4, 4), "gaussian"),
+        (np.eye(4, dtype=np.uint8), "bernoulli"),
+        (np.eye(4, dtype=np.uint8) * 255, "gaussian"),  # counts, as far as can be told
     ],
 )
 def test_likelihood_that_auto_chooses(X, expected):
-    assert choose_likelihood(X, (4,), "auto") == expected
-    assert choose_likelihood(X, (4,), "gaussian") == "gaussian"
+    assert make_spec(X, None, None, "auto").likelihood == expected
+    assert make_spec(X, None, None, "gaussian").likelihood == "gaussian"
+
+
+@pytest.mark.parametrize("largest, whole", [(1, 1), (2, 255), (255, 255)])
+@pytest.mark.parametrize("image_shape", [None, (8, 8)])
+def test_what_a_bernoulli_of_bytes_takes_for_1(largest, whole, image_shape):
+    X = np.random.RandomState(0).randint(2, size=(30, 64)).astype(np.uint8) * largest
+    spec = make_spec(X, None, image_shape, "bernoulli")
+    assert shift_and_scale(X, spec)[1] == whole
+    spec.check_values(X)
+    if largest == 1:
+        with pytest.raises(ValueError, match=r"values in \[0, 1\]"):
+            spec.check_values(2 * X)
+
+
+def test_wide_rows_are_measured_few_at_a_time(monkeypatch):
+    X = np.random.RandomState(0).normal(5, 3, size=(50, 128))
+    expected = shift_and_scale(X, make_spec(X, None, None, "gaussian"))
+    monkeypatch.setattr(_inputs, "CHUNK", 7 * 128)
+    measured = shift_and_scale(X, make_spec(X, None, None, "gaussian"))
+    for whole, parts in zip(expected, measured, strict=True):
+        np.testing.assert_allclose(parts, whole)
+    assert [rows.stop - rows.start for rows in _inputs._chunks(X)] == [7] * 7 + [1]
 
 
 def test_units():
-    """Features are standardised one by one, pixels by channel; bytes are parts of 255."""
+    """Features are standardised one by one, pixels by channel."""
     X = np.random.RandomState(0).normal(5, 3, size=(100, 128))
     for shape, axes in [(None, 0), ((8, 8, 2), (0, 2, 3))]:
         spec = make_spec(X, None, shape, "gaussian")
@@ -131,8 +156,6 @@ def test_units():
         np.testing.assert_allclose(((rows - shift) / scale).mean(axis=axes), 0, atol=1e-12)
         np.testing.assert_allclose(((rows - shift) / scale).std(axis=axes), 1)
         np.testing.assert_array_equal(to_user(rows, spec), X)
-    spec = make_spec(np.zeros((3, 64), dtype=np.uint8), None, (8, 8), "bernoulli")
-    assert shift_and_scale(np.zeros((3, 64)), spec)[1] == 255
 
 
 def test_constant_features_do_not_divide_by_zero(make, blobs):

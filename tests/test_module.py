@@ -130,15 +130,15 @@ def test_weights_come_from_the_generator():
     assert not torch.equal(one["decoder.dense.weight"], other["decoder.dense.weight"])
 
 
-def test_a_module_given_keeps_its_weights_and_a_class_is_initialised():
+def test_networks_that_are_given_keep_their_weights():
+    """They may be pre-trained; what a function returns, too."""
     given = nn.Linear(4, 6)
-    kept = tiny_module(invariant_body=given, decoder=nn.Linear(64, 4)).invariant.body[0]
-    assert torch.equal(kept.weight, given.weight.double())
-    drawn = [
-        tiny_module(posterior_body=lambda shape: nn.Linear(*shape, 6)).posterior.body[0].weight
-        for _ in range(2)
-    ]
-    assert torch.equal(*drawn)
+    module = tiny_module(
+        invariant_body=given, posterior_body=lambda _: given, decoder=nn.Linear(64, 4)
+    )
+    for kept in (module.invariant.body[0], module.posterior.body[0]):
+        assert kept is not given
+        assert torch.equal(kept.weight, given.weight.double())
     assert tiny_module(posterior_body=given).posterior.dense.in_features == 6
 
 
