@@ -190,7 +190,7 @@ def draw_to_error(ax: Any, result: Result) -> None:
     ax.axhline(result["paper_error"], color="grey", linestyle=":")
     ax.set(title=f"MNIST, {result['labels']} labels", xlabel="s", xscale="log", yscale="log")
     ax.set_ylabel("validation error of q(y|x), %")
-    ax.legend(loc="lower right", fontsize="x-small")
+    ax.legend(loc="upper right", fontsize="x-small")
 
 
 DRAWINGS: dict[str, Callable[[Any, Result], None]] = {
