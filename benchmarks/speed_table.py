@@ -30,7 +30,7 @@ def complements_lines(result: Result) -> Iterator[Line]:
     for m_max, figures in result["m_is_m_max"].items():
         words = f"The same, when m happens to be m_max={m_max}"
         yield words, times(figures), ""
-    for m_max, figures in result.get("as_written", {}).items():
+    for m_max, figures in result["as_written"].items():
         words = f"Supervised step, m_max={m_max}: the plain reading in PyTorch's own layers"
         yield words, times(figures), ""
     ratio = result["slowest_to_quickest_m_max"]
