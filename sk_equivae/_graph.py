@@ -21,6 +21,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 from ._batches import OrderedBatches, RowDataset
 from ._device import to_device
+from ._discriminant import with_discriminant
 from ._module import EquiVAEModule
 
 # More rows make a better graph, at a cost that grows with their square.
@@ -153,7 +154,9 @@ def _some_rows(data: RowDataset, rng: np.random.RandomState) -> NDArray:
 def graph_posterior(
     module: EquiVAEModule, data: RowDataset, n_classes: int, seed: int
 ) -> NDArray[np.float32]:
-    """The probability of each class for each row of X by the graph alone.
+    """The probability of each class for each row of X by the graph, before training.
+
+    Of tabular rows also by a linear discriminant, see `with_discriminant`.
 
     Returns
     -------
@@ -165,8 +168,10 @@ def graph_posterior(
     if len(rows) < 2:
         return posterior
     with torch.inference_mode():
-        graph = neighbor_graph(_components(module, data, rows, seed))
-    codes = data.codes[rows]
+        Z = _components(module, data, rows, seed)
+    graph, codes = neighbor_graph(Z), data.codes[rows]
     power = best_power(graph, codes, n_classes, seed)
-    posterior[rows] = sharpen(spread_labels(graph, codes, n_classes), power)
+    by_graph = sharpen(spread_labels(graph, codes, n_classes), power)
+    is_image = len(data.input_shape) > 1
+    posterior[rows] = by_graph if is_image else with_discriminant(Z, graph, by_graph, codes)
     return posterior

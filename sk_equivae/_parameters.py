@@ -137,10 +137,11 @@ distribution_alignment : bool, default=True
     frequent as among the labelled rows. Set it to False if you know that they are not.
 
 label_spreading : bool, default=True
-    If at most one row in eight is labelled: before training, spread the labels over a graph
+    If at most one row in four is labelled: before training, spread the labels over a graph
     of nearest neighbours (of some 65,000 rows at most), and in training multiply q(y|x) of
-    unlabelled rows by the result. How far it is trusted is found by holding labels out. Not
-    used by `partial_fit`, nor if `ema_decay` is 0.
+    unlabelled rows by the result. How far it is trusted is found by holding labels out. Of
+    tabular rows a linear discriminant that has learnt from the graph has a say too, unless
+    it would part many neighbours. Not used by `partial_fit`, nor if `ema_decay` is 0.
 
 class_threshold : float in [0, 1), default=0.01
     Classes with a smaller q(y|x), and all but the three most probable, are left out of the

@@ -1,0 +1,124 @@
+"""A linear discriminant beside the graph of neighbours."""
+
+import numpy as np
+import pytest
+from _models import tiny_module
+from scipy.sparse import csr_array
+from sklearn.datasets import make_moons
+
+import sk_equivae._graph as graphs
+from sk_equivae._batches import RowDataset
+from sk_equivae._discriminant import MOST_TRUST, discriminant, parted, trust, with_discriminant
+from sk_equivae._graph import best_power, neighbor_graph, sharpen, spread_labels
+
+
+def clouds(seed=0, n=400, n_labeled=4):
+    """Two classes that differ in one direction; distances drown in the others, which are wide."""
+    rng = np.random.RandomState(seed)
+    truth = np.arange(n) % 2
+    Z = rng.normal(size=(n, 8)) * 3
+    Z[:, 0] = 3.0 * truth + rng.normal(scale=0.6, size=n)
+    Z = Z @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    return Z, truth, few(truth, n_labeled)
+
+
+def few(truth, n_labeled):
+    y = np.full(len(truth), -1)
+    for code in np.unique(truth):
+        y[np.flatnonzero(truth == code)[:n_labeled]] = code
+    return y
+
+
+def by_graph(Z, y, n_classes=2):
+    graph = neighbor_graph(Z)
+    power = best_power(graph, y, n_classes, 0)
+    return graph, sharpen(spread_labels(graph, y, n_classes), power)
+
+
+def test_discriminant_finds_the_direction_that_counts():
+    Z, truth, y = clouds(n_labeled=20)
+    graph, posterior = by_graph(Z, y)
+    both = with_discriminant(Z, graph, posterior, y)
+    np.testing.assert_allclose(both.sum(axis=1), 1)
+    wrong = [np.mean(p.argmax(axis=1) != truth) for p in (posterior, both)]
+    assert wrong[0] > 0.1
+    assert wrong[1] < wrong[0] / 2
+
+
+def test_classes_that_are_no_clouds_stay_the_graphs():
+    X, truth = make_moons(300, noise=0.05, random_state=0)
+    y = few(truth, 6)
+    graph, posterior = by_graph(X, y)
+    assert np.mean(posterior.argmax(axis=1) != truth) == 0
+    found = discriminant(X, np.ones(300, bool), truth, np.array([6, 6])).argmax(axis=1)
+    assert np.mean(found != truth) > 0.05
+    assert trust(graph, found, truth) == 0
+    both = with_discriminant(X, graph, posterior, y)
+    np.testing.assert_array_equal(both.argmax(axis=1), truth)
+
+
+def test_parted_counts_weights():
+    graph = csr_array(np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    assert parted(graph, np.array([0, 0, 1])) == pytest.approx(1 / 3)
+    assert parted(graph, np.array([0, 1, 1])) == 1
+
+
+def test_trust_falls_with_parted_neighbours():
+    path = csr_array(np.diag(np.ones(10), 1) + np.diag(np.ones(10), -1))
+    two, three = np.repeat([0, 1, 0], [3, 4, 4]), np.array([0] * 3 + [1] * 4 + [0] * 2 + [1] * 2)
+    assert trust(path, two, two) == MOST_TRUST
+    assert trust(path, three, two) == pytest.approx(MOST_TRUST / 2)
+    assert trust(path, two, three) == MOST_TRUST  # it parts fewer
+    whole = np.zeros(11, int)
+    assert trust(path, two, whole) == 0  # the graph parts nobody
+
+
+def test_prior_is_that_of_the_labels():
+    Z = np.array([[-1.0], [0.0], [1.0], [-1.1], [0.0], [1.1]])
+    codes = np.array([0, 0, 1, 0, 1, 1])
+    everyone = np.ones(6, bool)
+    rare, even = (discriminant(Z, everyone, codes, np.array(c)) for c in ([1, 9], [1, 1]))
+    np.testing.assert_allclose(even[1], 0.5)
+    np.testing.assert_allclose(rare[1], [0.1, 0.9])
+
+
+def test_rows_that_no_label_reaches_are_found_by_the_discriminant():
+    """Two far islands with labels, and one more beyond the second, which is the graph's nobody."""
+    rng = np.random.RandomState(0)
+    Z = np.concatenate([rng.normal(m, 0.3, (30, 2)) for m in (0, 10, 14)])
+    y = np.full(90, -1)
+    y[[0, 1, 30, 31]] = 0, 0, 1, 1
+    graph, posterior = by_graph(Z, y, 3)
+    np.testing.assert_allclose(posterior[60:], 1 / 3)
+    both = with_discriminant(Z, graph, posterior, y)
+    assert (both[60:].argmax(axis=1) == 1).all()
+    assert (both[:, 2] < 0.04).all()  # a class without labels
+
+
+def test_one_class_and_single_labels():
+    Z, _, y = clouds(n_labeled=1)
+    graph, posterior = by_graph(Z, y)
+    assert np.isfinite(with_discriminant(Z, graph, posterior, y)).all()
+    one = np.where(y == 0, 0, -1)
+    np.testing.assert_array_equal(with_discriminant(Z, graph, posterior, one), posterior)
+
+
+def test_rows_that_are_all_the_same():
+    Z, y = np.zeros((12, 3)), np.array([0, 1] + [-1] * 10)
+    graph, posterior = by_graph(Z, y)
+    assert np.isfinite(with_discriminant(Z, graph, posterior, y)).all()
+
+
+@pytest.mark.parametrize(("shape", "n_calls"), [((64,), 1), ((1, 8, 8), 0)])
+def test_only_tabular_rows_have_it(shape, n_calls, monkeypatch):
+    calls = []
+
+    def counted(Z, graph, posterior, codes):
+        calls.append(Z.shape)
+        return posterior
+
+    monkeypatch.setattr(graphs, "with_discriminant", counted)
+    X = np.random.RandomState(0).uniform(size=(120, 64))
+    data = RowDataset(X, shape, few(np.arange(120) % 2, 5))
+    graphs.graph_posterior(tiny_module(shape, 2), data, 2, seed=0)
+    assert len(calls) == n_calls
