@@ -137,7 +137,7 @@ distribution_alignment : bool, default=True
     frequent as among the labelled rows. Set it to False if you know that they are not.
 
 label_spreading : bool, default=True
-    If at most one row in four is labelled: before training, spread the labels over a graph
+    If at most one row in six is labelled: before training, spread the labels over a graph
     of nearest neighbours (of some 65,000 rows at most), and in training multiply q(y|x) of
     unlabelled rows by the result. How far it is trusted is found by holding labels out. Of
     tabular rows a linear discriminant that has learnt from the graph has a say too, unless

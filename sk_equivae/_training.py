@@ -45,7 +45,7 @@ LEAST_ROWS_SEEN, LEAST_ROWS_SEEN_EASY = 20_000, 5_000
 MOST_ROWS_SEEN, MOST_ROWS_SEEN_UNLABELED = 500_000, 150_000
 # Labels are spread over the graph if they are no larger a part of the rows; of more labels the
 # network learns what the graph does not know.
-MOST_LABELED = 1 / 4
+MOST_LABELED = 1 / 6
 MAX_BATCH = 256
 # For images only: v of a few features, when it is free, takes over what r should hold.
 KL_WARMUP = 0.4

@@ -145,7 +145,7 @@ def test_no_graph_where_there_is_no_use_for_it(case, monkeypatch):
     if case == "partial_fit":
         model.partial_fit(X, y, classes=[0, 1])
     else:
-        many = np.where(np.arange(300) % 3 == 0, truth, -1)
+        many = np.where(np.arange(300) % 5 == 0, truth, -1)
         model.fit(X, {"all labelled": truth, "many labelled": many}.get(case, y))
     with pytest.raises(AssertionError, match="a graph was made"):
         EquiVAEClassifier(max_epochs=1).fit(X, y)
