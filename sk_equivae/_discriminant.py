@@ -103,9 +103,10 @@ def with_discriminant(Z: NDArray, graph: csr_array, posterior: NDArray, codes: N
     n_classes = posterior.shape[1]
     labeled = codes >= 0
     counts = np.bincount(codes[labeled], minlength=n_classes)
-    if np.count_nonzero(counts) < 2:
-        return posterior
     known = labeled | (np.ptp(posterior, axis=1) > 0)
+    n_present = np.count_nonzero(counts)
+    if n_present < 2 or np.count_nonzero(known) <= n_present:  # no spread to learn
+        return posterior
     part = graph[known][:, known]
 
     def classes(probability: NDArray) -> NDArray:

@@ -103,6 +103,14 @@ def test_one_class_and_single_labels():
     np.testing.assert_array_equal(with_discriminant(Z, graph, posterior, one), posterior)
 
 
+def test_graph_that_leaves_labels_alone():
+    """No edge joins a label with another row: there are as many known rows as classes."""
+    Z, y = np.arange(6.0)[:, None], np.array([0, 1, -1, -1, -1, -1])
+    graph = csr_array(np.kron(np.diag([0.0, 1.0]), np.ones((3, 3))) * (np.arange(6) > 2))
+    posterior = sharpen(spread_labels(graph, y, 2), 1.0)
+    np.testing.assert_array_equal(with_discriminant(Z, graph, posterior, y), posterior)
+
+
 def test_rows_that_are_all_the_same():
     Z, y = np.zeros((12, 3)), np.array([0, 1] + [-1] * 10)
     graph, posterior = by_graph(Z, y)
