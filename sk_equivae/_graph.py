@@ -7,7 +7,7 @@ product of their probabilities (`combine` in `_label_posterior`).
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import kneighbors_graph
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 
 from ._batches import OrderedBatches, RowDataset
@@ -34,6 +35,9 @@ PCA_ROWS, PCA_VALUES = 4_096, 2**26
 # Of what a row has, between so much and so much comes from its neighbours at each step.
 LEAST_ALPHA, MOST_ALPHA = 0.9, 0.99
 N_STEPS = 200
+# The range of a feature is so many standard deviations, more or less, and is taken to be not more
+# than so many.
+USUAL_DEVIATIONS, MOST_DEVIATIONS = 4.0, 8.0
 N_FOLDS = 5
 POWERS = (0.0, *np.geomspace(0.25, 16, 13))
 # No class is ruled out: what a row is taken for is at most so certain.
@@ -125,20 +129,41 @@ def neighbor_graph(Z: NDArray) -> csr_array:
     return csr_array(graph + graph.T)
 
 
+def _same_units(chunks: Iterable[NDArray]) -> NDArray:
+    """What to divide each feature of tabular rows by, so that distances weigh them alike.
+
+    The range of the feature. In units of its standard deviation a feature that hardly ever
+    changes is far away when it does, and the few rows where it does become each other's
+    neighbours. Of a feature with outliers it is `MOST_DEVIATIONS` of these.
+    """
+    ranges, deviations = MinMaxScaler(), StandardScaler()
+    for some in chunks:
+        ranges.partial_fit(some)
+        deviations.partial_fit(some)
+    most = MOST_DEVIATIONS * np.sqrt(deviations.var_)
+    return np.where(most > 0, np.minimum(ranges.data_range_, most), 1.0) / USUAL_DEVIATIONS
+
+
 def _components(module: EquiVAEModule, data: RowDataset, rows: NDArray, seed: int) -> NDArray:
-    """Normalised rows, or their first principal components if they have many features."""
+    """Rows between which distances tell something; of many features their principal components."""
 
     def flat(some: NDArray) -> Iterator[NDArray]:
         for x, *_ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
             yield module.normalize(to_device(x, module.scale)).flatten(1).cpu().float().numpy()
 
+    scale = np.float32(1) if is_image(data) else _same_units(flat(rows)).astype(np.float32)
     n_features = int(np.prod(data.input_shape))
     if n_features <= N_COMPONENTS or len(rows) <= N_COMPONENTS:
-        return np.concatenate(list(flat(rows)))
+        return np.concatenate([x / scale for x in flat(rows)])
     most = min(PCA_ROWS, max(2 * N_COMPONENTS, PCA_VALUES // n_features))
-    some = np.concatenate(list(flat(rows[:: -(-len(rows) // most)])))
+    some = np.concatenate([x / scale for x in flat(rows[:: -(-len(rows) // most)])])
     pca = PCA(N_COMPONENTS, svd_solver="randomized", random_state=seed).fit(some)
-    return np.concatenate([pca.transform(x) for x in flat(rows)])
+    return np.concatenate([pca.transform(x / scale) for x in flat(rows)])
+
+
+def is_image(data: RowDataset) -> bool:
+    """Pixels have the same unit, features have not."""
+    return len(data.input_shape) == 3
 
 
 def _some_rows(data: RowDataset, rng: np.random.RandomState) -> NDArray:
@@ -172,6 +197,7 @@ def graph_posterior(
     graph, codes = neighbor_graph(Z), data.codes[rows]
     power = best_power(graph, codes, n_classes, seed)
     by_graph = sharpen(spread_labels(graph, codes, n_classes), power)
-    is_image = len(data.input_shape) > 1
-    posterior[rows] = by_graph if is_image else with_discriminant(Z, graph, by_graph, codes)
+    if not is_image(data):
+        by_graph = with_discriminant(Z, graph, by_graph, codes)
+    posterior[rows] = by_graph
     return posterior

@@ -140,8 +140,9 @@ label_spreading : bool, default=True
     If at most one row in six is labelled: before training, spread the labels over a graph
     of nearest neighbours (of some 65,000 rows at most), and in training multiply q(y|x) of
     unlabelled rows by the result. How far it is trusted is found by holding labels out. Of
-    tabular rows a linear discriminant that has learnt from the graph has a say too, unless
-    it would part many neighbours. Not used by `partial_fit`, nor if `ema_decay` is 0.
+    tabular rows the result is mixed with that of a linear discriminant that has learnt from
+    the graph, unless it would part many neighbours. Not used by `partial_fit`, nor if
+    `ema_decay` is 0.
 
 class_threshold : float in [0, 1), default=0.01
     Classes with a smaller q(y|x), and all but the three most probable, are left out of the

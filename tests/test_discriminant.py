@@ -5,7 +5,9 @@ import pytest
 from _models import tiny_module
 from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+import sk_equivae._discriminant as discriminants
 import sk_equivae._graph as graphs
 from sk_equivae._batches import RowDataset
 from sk_equivae._discriminant import MOST_TRUST, discriminant, parted, trust, with_discriminant
@@ -50,7 +52,7 @@ def test_classes_that_are_no_clouds_stay_the_graphs():
     y = few(truth, 6)
     graph, posterior = by_graph(X, y)
     assert np.mean(posterior.argmax(axis=1) != truth) == 0
-    found = discriminant(X, np.ones(300, bool), truth, np.array([6, 6])).argmax(axis=1)
+    found = discriminant(X, np.eye(2)[truth], np.array([0.5, 0.5]))(X).argmax(axis=1)
     assert np.mean(found != truth) > 0.05
     assert trust(graph, found, truth) == 0
     both = with_discriminant(X, graph, posterior, y)
@@ -73,13 +75,35 @@ def test_trust_falls_with_parted_neighbours():
     assert trust(path, two, whole) == 0  # the graph parts nobody
 
 
-def test_prior_is_that_of_the_labels():
-    Z = np.array([[-1.0], [0.0], [1.0], [-1.1], [0.0], [1.1]])
-    codes = np.array([0, 0, 1, 0, 1, 1])
-    everyone = np.ones(6, bool)
-    rare, even = (discriminant(Z, everyone, codes, np.array(c)) for c in ([1, 9], [1, 1]))
-    np.testing.assert_allclose(even[1], 0.5)
-    np.testing.assert_allclose(rare[1], [0.1, 0.9])
+def test_discriminant_is_that_of_scikit_learn(monkeypatch):
+    monkeypatch.setattr(discriminants, "ledoit_wolf_shrinkage", lambda *args, **kwargs: 0.1)
+    rng = np.random.RandomState(0)
+    codes, prior = np.repeat([0, 1, 2], [60, 90, 150]), np.array([0.2, 0.3, 0.5])
+    Z = rng.normal(size=(3, 4))[codes] + rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4)) + 7
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1).fit(Z, codes)
+    np.testing.assert_allclose(
+        discriminant(Z, np.eye(3)[codes], prior)(Z), theirs.predict_proba(Z), atol=1e-4
+    )
+
+
+def test_rows_may_be_of_two_classes(monkeypatch):
+    """Half of each is as good as the row twice, once in each."""
+    monkeypatch.setattr(discriminants, "ledoit_wolf_shrinkage", lambda *args, **kwargs: 0.1)
+    Z, truth, _ = clouds()
+    prior = np.array([0.5, 0.5])
+    half = np.full((400, 2), 0.5)
+    half[:200] = np.eye(2)[truth[:200]]
+    twice = np.concatenate([Z[:200], Z[:200], Z[200:], Z[200:]])
+    codes = np.concatenate([truth[:200], truth[:200], np.zeros(200, int), np.ones(200, int)])
+    expected = discriminant(twice, np.eye(2)[codes], prior)(Z)
+    np.testing.assert_allclose(discriminant(Z, half, prior)(Z), expected, atol=1e-6)
+
+
+def test_class_without_rows():
+    Z, truth, _ = clouds()
+    found = discriminant(Z, np.eye(3)[truth], np.array([0.5, 0.5, 0.0]))(Z)
+    assert (found[:, 2] == 0).all()
+    assert np.isfinite(found).all()
 
 
 def test_rows_that_no_label_reaches_are_found_by_the_discriminant():

@@ -160,3 +160,25 @@ def test_moons_from_few_labels():
         return np.mean(model.fit(X, y).transduction_ != truth)
 
     assert error(True) < min(0.1, error(False))
+
+
+def test_features_are_compared_by_their_range():
+    """One that hardly ever changes, a usual one, one with an outlier, and a constant."""
+    rng = np.random.RandomState(0)
+    rare, constant = np.arange(400) == 7, np.full(400, 3.0)
+    X = np.stack([rare, rng.uniform(0, 9, 400), rng.normal(size=400), constant], axis=1)
+    X[5, 2] = 1e6
+    scale = graphs._same_units([X[:100], X[100:]]) * graphs.USUAL_DEVIATIONS
+    deviation = X.std(axis=0)
+    np.testing.assert_allclose(scale[0], 8 * deviation[0])  # the range is 20 of them
+    np.testing.assert_allclose(scale[1], np.ptp(X[:, 1]))
+    np.testing.assert_allclose(scale[2], 8 * deviation[2])
+    assert scale[3] == 1
+
+
+@pytest.mark.parametrize(("shape", "same"), [((64,), False), ((1, 8, 8), True)])
+def test_pixels_keep_their_unit(shape, same):
+    X = np.random.RandomState(0).uniform(size=(40, 64)) * np.linspace(0.1, 1, 64)
+    data = RowDataset(X, shape, np.arange(40) % 2)
+    Z = graphs._components(tiny_module(shape, 2), data, data.rows, 0)
+    assert np.allclose(Z.std(axis=0) / X.std(axis=0), Z[:, 0].std() / X[:, 0].std()) == same
