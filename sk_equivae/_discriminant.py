@@ -37,7 +37,7 @@ def parted(graph: csr_array, codes: NDArray) -> float:
     0.25
     """
     edges = graph.tocoo()
-    return float(edges.data[codes[edges.row] != codes[edges.col]].sum() / edges.data.sum())
+    return float(np.average(codes[edges.row] != codes[edges.col], weights=edges.data))
 
 
 def trust(graph: csr_array, by_discriminant: NDArray, by_graph: NDArray) -> float:
@@ -120,10 +120,11 @@ def with_discriminant(Z: NDArray, graph: csr_array, posterior: NDArray, codes: N
     labeled = codes >= 0
     counts = np.bincount(codes[labeled], minlength=n_classes)
     known = labeled | (np.ptp(posterior, axis=1) > 0)
+    part = graph[known][:, known]
     n_present = np.count_nonzero(counts)
-    if n_present < 2 or np.count_nonzero(known) <= n_present:  # no spread to learn
-        return posterior
-    Z, part = Z.astype(float), graph[known][:, known]
+    if n_present < 2 or np.count_nonzero(known) <= n_present or part.nnz == 0:
+        return posterior  # there is nothing to learn
+    Z = Z.astype(float)
 
     def with_labels(probability: NDArray) -> NDArray:
         probability = probability * (counts > 0)

@@ -153,11 +153,12 @@ def _components(module: EquiVAEModule, data: RowDataset, rows: NDArray, seed: in
 
     scale = np.float32(1) if is_image(data) else _same_units(flat(rows)).astype(np.float32)
     n_features = int(np.prod(data.input_shape))
-    if n_features <= N_COMPONENTS or len(rows) <= N_COMPONENTS:
+    if n_features <= N_COMPONENTS:
         return np.concatenate([x / scale for x in flat(rows)])
     most = min(PCA_ROWS, max(2 * N_COMPONENTS, PCA_VALUES // n_features))
     some = np.concatenate([x / scale for x in flat(rows[:: -(-len(rows) // most)])])
-    pca = PCA(N_COMPONENTS, svd_solver="randomized", random_state=seed).fit(some)
+    n_components = min(N_COMPONENTS, len(some))
+    pca = PCA(n_components, svd_solver="randomized", random_state=seed).fit(some)
     return np.concatenate([pca.transform(x / scale) for x in flat(rows)])
 
 
