@@ -98,7 +98,7 @@ METHODS: dict[str, Method] = {
         lambda seed: Pipeline(
             [
                 ("m1", M1Transformer(random_state=seed)),
-                ("m2", M2Classifier(alpha=ALPHA, random_state=seed)),
+                ("m2", M2Classifier(alpha=ALPHA, standardize=False, random_state=seed)),
             ]
         ),
     ),

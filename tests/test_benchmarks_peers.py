@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from torch.distributions import Categorical, kl_divergence
 
@@ -22,6 +23,7 @@ from benchmarks.peers.networks import mean_of
 from benchmarks.peers.siddharth import SiddharthModule
 from sk_equivae._distributions import kl_v
 from sk_equivae._inputs import InputSpec
+from sk_equivae._training import KL_WARMUP
 
 PEERS = [AAEClassifier, M2Classifier, NeuralClassifier, SiddharthClassifier]
 N_CLASSES = 3
@@ -282,3 +284,31 @@ def test_peers_go_on_as_if_nothing_had_happened(images, tmp_path, monkeypatch, p
     for name, value in whole.module_.state_dict().items():
         assert torch.equal(value, resumed.module_.state_dict()[name]), name
     assert len(resumed.history_) == 4
+
+
+def test_rows_of_one_unit_are_not_standardised():
+    """A latent that M1 makes no use of stays small for M2."""
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.01], np.arange(60) % 2
+    model = M2Classifier(2, standardize=False, max_epochs=1, random_state=0).fit(X, y)
+    x = model._normalize(torch.from_numpy(X))
+    np.testing.assert_allclose(x, X, rtol=1e-6)
+    assert clone(model).fit(X, y).standardize is False
+    usual = M2Classifier(2, max_epochs=1, random_state=0).fit(X, y)
+    np.testing.assert_allclose(usual._normalize(torch.from_numpy(X)).std(dim=0), 1, atol=0.02)
+
+
+def test_kl_of_m1_sets_in_gradually():
+    X = np.random.RandomState(0).uniform(size=(64, 8, 8))
+    model = M1Transformer(2, max_epochs=1, random_state=0).fit(X)
+    x = torch.from_numpy(X[:, None]).float()
+
+    def loss(progress):
+        model.module_.progress = progress
+        ((_, value),) = model.module_.losses(x, None, torch.Generator().manual_seed(0))
+        return value.item()
+
+    whole, kl = loss(1.0), loss(1.0) - loss(0.0)
+    assert kl > 0
+    assert loss(KL_WARMUP) == pytest.approx(whole)
+    assert loss(KL_WARMUP / 2) == pytest.approx(whole - kl / 2)

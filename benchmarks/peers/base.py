@@ -67,13 +67,17 @@ class Peer(BaseEstimator, ABC):
         data = RowDataset(X, self._spec.input_shape, codes)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         generator = torch.Generator().manual_seed(seed)
-        self._shift, self._scale = (t.float() for t in shift_and_scale(X, self._spec))
+        self._shift, self._scale = (t.float() for t in self._units(X))
         with own_randomness(seed, "cpu"):  # `nn.Dropout` draws from the global generator
             module = self._make_module(self._spec, n_classes)
             module.initialize(generator)
             module.labeled_share = float(np.mean(codes >= 0))
             self.module_ = module.to(memory_format=torch.channels_last)
             self._train(data, generator, np.random.RandomState(seed))
+
+    def _units(self, X: NDArray) -> tuple[Tensor, Tensor]:
+        """What is taken from each feature, and what it is divided by."""
+        return shift_and_scale(X, self._spec)
 
     def _n_epochs(self, n_rows: int) -> int:
         if self.max_epochs != "auto":
@@ -99,6 +103,7 @@ class Peer(BaseEstimator, ABC):
                 start, n_before = time.perf_counter(), n_done
                 sums = dict.fromkeys(optimizers, 0.0)
                 for x, y, _ in batches:
+                    self.module_.progress = n_done / n_steps
                     self._step(x, y, optimizers, self.lr * decay(n_done), generator, sums)
                     n_done += 1
                     bar.update()

@@ -3,7 +3,7 @@
 M2 is the generative model p(y) p(z) p(x | y, z), with q(y, z | x) = q(y | x) q(z | x, y) and a
 uniform p(y). M1 is a plain VAE. M1+M2 is M2 on what M1 makes of the rows::
 
-    make_pipeline(M1Transformer(), M2Classifier())
+    make_pipeline(M1Transformer(), M2Classifier(standardize=False))
 """
 
 import math
@@ -22,6 +22,7 @@ from sk_equivae._inputs import InputSpec
 from sk_equivae._label_posterior import truncate
 from sk_equivae._labels import UNLABELED
 from sk_equivae._objective import labeled_elbo, unlabeled_elbo
+from sk_equivae._training import KL_WARMUP
 
 from .base import Peer, PeerClassifier
 from .networks import OneHotVAE, draw, mean_of
@@ -98,6 +99,9 @@ class M2Classifier(PeerClassifier):
         paper.
     class_threshold : float
         As in `EquiVAEClassifier`; 0 is the paper's sum over all classes.
+    standardize : bool
+        False for rows that have one unit, as those of M1 have: where M1 makes no use of a
+        latent, its unit variance would be noise.
     max_epochs, batch_size, max_batch_size, lr, random_state, checkpoint, verbose : see `Peer`
     """
 
@@ -107,6 +111,7 @@ class M2Classifier(PeerClassifier):
         *,
         alpha: float = 0.1,
         class_threshold: float = 0.0,
+        standardize: bool = True,
         max_epochs: Any = "auto",
         batch_size: int = 64,
         max_batch_size: int = 256,
@@ -122,6 +127,10 @@ class M2Classifier(PeerClassifier):
         self.latent_dim = latent_dim
         self.alpha = alpha
         self.class_threshold = class_threshold
+        self.standardize = standardize
+
+    def _units(self, X: NDArray) -> tuple[Tensor, Tensor]:
+        return super()._units(X) if self.standardize else (torch.zeros(()), torch.ones(()))
 
     def _make_module(self, spec: InputSpec, n_classes: int) -> M2Module:
         return M2Module(spec, n_classes, self.latent_dim, self.alpha, self.class_threshold)
@@ -145,7 +154,9 @@ class M1Module(OneHotVAE):
     ) -> Iterator[tuple[str, Tensor]]:
         q_z = self._posterior(x)
         p_x = self.decode(x.new_ones(len(x), 1), draw(q_z, generator))
-        yield "loss", (kl_v(q_z) - p_x.log_prob(x)).mean()
+        # with all of the KL from the start on most of z would never be used
+        weight = min(1.0, self.progress / KL_WARMUP)
+        yield "loss", (weight * kl_v(q_z) - p_x.log_prob(x)).mean()
 
 
 class M1Transformer(TransformerMixin, Peer):

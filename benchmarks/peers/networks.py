@@ -29,9 +29,12 @@ class PeerModule(nn.Module, ABC):
     ----------
     labeled_share : float
         What part of the training rows is labelled.
+    progress : float
+        What part of the training is over.
     """
 
     labeled_share = 1.0
+    progress = 1.0
 
     def initialize(self, generator: torch.Generator) -> None:
         """Draw the first weights."""
