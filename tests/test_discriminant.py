@@ -14,13 +14,13 @@ from sk_equivae._discriminant import MOST_TRUST, discriminant, parted, trust, wi
 from sk_equivae._graph import best_power, neighbor_graph, sharpen, spread_labels
 
 
-def clouds(seed=0, n=400, n_labeled=4):
-    """Two classes that differ in one direction; distances drown in the others, which are wide."""
+def clouds(seed=0, n=400, n_labeled=10):
+    """Two classes that differ in one direction; the others are wide, and blur the distances."""
     rng = np.random.RandomState(seed)
     truth = np.arange(n) % 2
-    Z = rng.normal(size=(n, 8)) * 3
-    Z[:, 0] = 3.0 * truth + rng.normal(scale=0.6, size=n)
-    Z = Z @ np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    Z = rng.normal(size=(n, 4)) * 1.5
+    Z[:, 0] = 2.0 * truth + rng.normal(scale=0.5, size=n)
+    Z = Z @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
     return Z, truth, few(truth, n_labeled)
 
 
@@ -37,14 +37,21 @@ def by_graph(Z, y, n_classes=2):
     return graph, sharpen(spread_labels(graph, y, n_classes), power)
 
 
-def test_discriminant_finds_the_direction_that_counts():
-    Z, truth, y = clouds(n_labeled=20)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_discriminant_finds_the_direction_that_counts(seed, monkeypatch):
+    """And the better for what it has found itself."""
+    Z, truth, y = clouds(seed)
     graph, posterior = by_graph(Z, y)
-    both = with_discriminant(Z, graph, posterior, y)
-    np.testing.assert_allclose(both.sum(axis=1), 1)
-    wrong = [np.mean(p.argmax(axis=1) != truth) for p in (posterior, both)]
-    assert wrong[0] > 0.1
-    assert wrong[1] < wrong[0] / 2
+
+    def wrong(n_rounds):
+        monkeypatch.setattr(discriminants, "N_ROUNDS", n_rounds)
+        both = with_discriminant(Z, graph, posterior, y)
+        np.testing.assert_allclose(both.sum(axis=1), 1)
+        return np.mean(both.argmax(axis=1) != truth)
+
+    usual = discriminants.N_ROUNDS
+    assert wrong(usual) < 0.75 * wrong(1)
+    assert wrong(usual) < np.mean(posterior.argmax(axis=1) != truth) / 3
 
 
 def test_classes_that_are_no_clouds_stay_the_graphs():
