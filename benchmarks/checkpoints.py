@@ -179,7 +179,8 @@ def attach_checkpoints(
 
     The name of a file holds a digest of `place` and of the parameters of the step and of those
     before it. EquiVAE's is the same whatever comes after it: the methods `equivae` and
-    `equivae-neural` of the paper's tables share one training.
+    `equivae-neural` of the paper's tables share one training. What does not look at labels
+    (`uses_labels = False`) is trained once for all numbers of them.
 
     Parameters
     ----------
@@ -200,8 +201,9 @@ def attach_checkpoints(
         before.append(parameters)
         if not (isinstance(step, BaseEquiVAE) or "checkpoint" in parameters):
             continue
-        label = "_".join(str(place[key]) for key in ("dataset", "labels", "seed"))
-        path = folder / f"{step_name}_{label}_{digest({**place, 'steps': before})}.joblib"
+        seen = place if getattr(step, "uses_labels", True) else {**place, "labels": "any"}
+        label = "_".join(str(seen[key]) for key in ("dataset", "labels", "seed"))
+        path = folder / f"{step_name}_{label}_{digest({**seen, 'steps': before})}.joblib"
         checkpoints.append(Checkpoint(path))
         if isinstance(step, BaseEquiVAE):
             step.set_params(callbacks=[Resume(checkpoints[-1], verbose)])

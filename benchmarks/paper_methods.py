@@ -20,6 +20,7 @@ from benchmarks.peers import (
     M2Classifier,
     NeuralClassifier,
     SiddharthClassifier,
+    StackedM2Classifier,
 )
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from sk_equivae._prediction import RULES
@@ -98,7 +99,12 @@ METHODS: dict[str, Method] = {
         lambda seed: Pipeline(
             [
                 ("m1", M1Transformer(random_state=seed)),
-                ("m2", M2Classifier(alpha=ALPHA, standardize=False, random_state=seed)),
+                (
+                    "m2",
+                    StackedM2Classifier(
+                        alpha=ALPHA, class_threshold=CLASS_THRESHOLD, random_state=seed
+                    ),
+                ),
             ]
         ),
     ),

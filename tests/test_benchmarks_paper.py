@@ -178,6 +178,23 @@ def test_a_result_is_measured_once_and_a_training_shared(smoke, monkeypatch):
     assert len(found) == 2
 
 
+def test_what_does_not_look_at_labels_is_trained_once(smoke, monkeypatch):
+    options = ["--method", "m1m2", "--seeds", "7"]
+    smoke(*options, "--labels", "100", output="once")
+    trained = []
+    save = Checkpoint.save
+    monkeypatch.setattr(
+        Checkpoint,
+        "save",
+        lambda self, *a, **k: (trained.append(self.path.name), save(self, *a, **k)),
+    )
+    found = smoke(*options, "--labels", "all", output="once")
+    assert [name.split("_")[0] for name in trained] == ["m2"]
+    histories = [result["history"] for result in found.values()]
+    assert histories[0]["m1"] == histories[1]["m1"]
+    assert histories[0]["m2"] != histories[1]["m2"]
+
+
 def test_settings_are_chosen_without_test_rows(smoke, capsys, monkeypatch):
     hidden = stand_in((28, 28))._replace(X_test=None, y_test=None)
     monkeypatch.setattr(models.Models, "split", lambda *_: hidden)

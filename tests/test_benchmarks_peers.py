@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from torch.distributions import Categorical, kl_divergence
 
@@ -16,6 +15,7 @@ from benchmarks.peers import (
     M2Classifier,
     NeuralClassifier,
     SiddharthClassifier,
+    StackedM2Classifier,
 )
 from benchmarks.peers.aae import AAEModule
 from benchmarks.peers.m2 import M2Module
@@ -224,9 +224,11 @@ def test_peers_learn(blobs, few, peer):
 def test_m1_m2_learns(blobs, few):
     X, truth = blobs
     options = {"max_epochs": 40, "lr": 3e-3, "random_state": 0}
-    m1, m2 = M1Transformer(3, **options), M2Classifier(3, alpha=10.0, **options)
+    m1, m2 = M1Transformer(3, **options), StackedM2Classifier(3, alpha=10.0, **options)
     fitted = Pipeline([("m1", m1), ("m2", m2)]).fit(X, few)
-    assert fitted[0].transform(X).shape == (60, 3)
+    rows = fitted[0].transform(X)
+    assert rows.shape == (60, 6)
+    assert rows[:, 3:].min() > 0
     assert fitted.score(X, truth) > 0.85
 
 
@@ -286,16 +288,28 @@ def test_peers_go_on_as_if_nothing_had_happened(images, tmp_path, monkeypatch, p
     assert len(resumed.history_) == 4
 
 
-def test_rows_of_one_unit_are_not_standardised():
-    """A latent that M1 makes no use of stays small for M2."""
+def test_stacked_m2_is_trained_on_draws_in_the_unit_of_m1():
+    """A latent that M1 makes no use of stays small, and is drawn with its own deviation."""
     rng = np.random.RandomState(0)
-    X, y = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.01], np.arange(60) % 2
-    model = M2Classifier(2, standardize=False, max_epochs=1, random_state=0).fit(X, y)
+    mean = rng.normal(size=(60, 3)) * [1.0, 1.0, 0.01]
+    stddev = np.tile([0.1, 0.5, 1.0], (60, 1))
+    X, y = np.hstack([mean, stddev]), np.arange(60) % 2
+    model = StackedM2Classifier(2, max_epochs=1, random_state=0).fit(X, y)
     x = model._normalize(torch.from_numpy(X))
     np.testing.assert_allclose(x, X, rtol=1e-6)
-    assert clone(model).fit(X, y).standardize is False
-    usual = M2Classifier(2, max_epochs=1, random_state=0).fit(X, y)
-    np.testing.assert_allclose(usual._normalize(torch.from_numpy(X)).std(dim=0), 1, atol=0.02)
+
+    seen = []
+    classify = model.module_.posterior.forward
+    model.module_.posterior.forward = lambda x, *rest: seen.append(x) or classify(x, *rest)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):
+        list(model.module_.losses(x, torch.from_numpy(y), generator))
+    draws = torch.stack(seen).numpy()  # (200, 60, 3)
+    np.testing.assert_allclose(draws.mean(axis=(0, 1)), mean.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(draws.std(axis=0).mean(axis=0), stddev[0], rtol=0.02)
+    seen.clear()
+    model.predict(X)
+    np.testing.assert_allclose(seen[0], mean, rtol=1e-6)  # without noise
 
 
 def test_kl_of_m1_sets_in_gradually():

@@ -6,7 +6,7 @@ model. -1 marks unlabelled rows.
 
 from .aae import AAEClassifier
 from .labels_only import NeuralClassifier
-from .m2 import M1Transformer, M2Classifier
+from .m2 import M1Transformer, M2Classifier, StackedM2Classifier
 from .siddharth import SiddharthClassifier
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "M2Classifier",
     "NeuralClassifier",
     "SiddharthClassifier",
+    "StackedM2Classifier",
 ]

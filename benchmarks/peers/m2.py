@@ -3,11 +3,12 @@
 M2 is the generative model p(y) p(z) p(x | y, z), with q(y, z | x) = q(y | x) q(z | x, y) and a
 uniform p(y). M1 is a plain VAE. M1+M2 is M2 on what M1 makes of the rows::
 
-    make_pipeline(M1Transformer(), M2Classifier(standardize=False))
+    make_pipeline(M1Transformer(), StackedM2Classifier())
 """
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from torch import Tensor
+from torch.distributions import Independent, Normal
 
 from benchmarks.checkpoints import Checkpoint
-from sk_equivae._distributions import kl_v
 from sk_equivae._inputs import InputSpec
 from sk_equivae._label_posterior import truncate
 from sk_equivae._labels import UNLABELED
@@ -63,7 +64,7 @@ class M2Module(OneHotVAE):
         p_x = self.decode(one_hot, draw(q_z, generator))
         empty = torch.zeros_like(q_y)
         reconstruction = empty.index_put(pairs, p_x.log_prob(x[rows]))
-        divergence = empty.index_put(pairs, kl_v(q_z))  # (n, n_classes)
+        divergence = empty.index_put(pairs, self.kl_z(q_z))  # (n, n_classes)
         log_prior = torch.full((self.n_classes,), -math.log(self.n_classes))
         own = (q_y * reconstruction).sum(dim=1), (q_y * divergence).sum(dim=1)
         return (
@@ -99,9 +100,6 @@ class M2Classifier(PeerClassifier):
         paper.
     class_threshold : float
         As in `EquiVAEClassifier`; 0 is the paper's sum over all classes.
-    standardize : bool
-        False for rows that have one unit, as those of M1 have: where M1 makes no use of a
-        latent, its unit variance would be noise.
     max_epochs, batch_size, max_batch_size, lr, random_state, checkpoint, verbose : see `Peer`
     """
 
@@ -111,7 +109,6 @@ class M2Classifier(PeerClassifier):
         *,
         alpha: float = 0.1,
         class_threshold: float = 0.0,
-        standardize: bool = True,
         max_epochs: Any = "auto",
         batch_size: int = 64,
         max_batch_size: int = 256,
@@ -127,10 +124,6 @@ class M2Classifier(PeerClassifier):
         self.latent_dim = latent_dim
         self.alpha = alpha
         self.class_threshold = class_threshold
-        self.standardize = standardize
-
-    def _units(self, X: NDArray) -> tuple[Tensor, Tensor]:
-        return super()._units(X) if self.standardize else (torch.zeros(()), torch.ones(()))
 
     def _make_module(self, spec: InputSpec, n_classes: int) -> M2Module:
         return M2Module(spec, n_classes, self.latent_dim, self.alpha, self.class_threshold)
@@ -139,12 +132,15 @@ class M2Classifier(PeerClassifier):
 class M1Module(OneHotVAE):
     """A VAE: q(z | x) and p(x | z), the only class being 1 always."""
 
+    kl_warmup = KL_WARMUP  # with all of the KL from the start most of z would never be used
+
     def __init__(self, spec: InputSpec, n_latent: int):
         super().__init__(spec, 1, n_latent)
 
     def encode(self, x: Tensor) -> Tensor:
-        """The mean of q(z | x)."""
-        return self._posterior(x).mean
+        """The means of q(z | x), and beside them its standard deviations."""
+        q_z = self._posterior(x)
+        return torch.cat([q_z.mean, q_z.stddev], dim=1)  # (n, 2 n_latent)
 
     def _posterior(self, x: Tensor) -> Any:
         return self.encoder(self.encoder.embed(x), x.new_ones(len(x), 1))
@@ -154,13 +150,13 @@ class M1Module(OneHotVAE):
     ) -> Iterator[tuple[str, Tensor]]:
         q_z = self._posterior(x)
         p_x = self.decode(x.new_ones(len(x), 1), draw(q_z, generator))
-        # with all of the KL from the start on most of z would never be used
-        weight = min(1.0, self.progress / KL_WARMUP)
-        yield "loss", (weight * kl_v(q_z) - p_x.log_prob(x)).mean()
+        yield "loss", (self.kl_z(q_z) - p_x.log_prob(x)).mean()
 
 
 class M1Transformer(TransformerMixin, Peer):
-    """M1; `transform` gives the means of q(z | x). Labels are not looked at.
+    """M1; `transform` gives the means and the standard deviations of q(z | x), side by side.
+
+    Labels are not looked at.
 
     Parameters
     ----------
@@ -168,6 +164,8 @@ class M1Transformer(TransformerMixin, Peer):
         Size of z; 50 in the paper.
     max_epochs, batch_size, max_batch_size, lr, random_state, checkpoint, verbose : see `Peer`
     """
+
+    uses_labels = False
 
     def __init__(
         self,
@@ -196,3 +194,50 @@ class M1Transformer(TransformerMixin, Peer):
 
     def transform(self, X: ArrayLike) -> NDArray:
         return self._map("encode", X)
+
+
+class StackedM2Module(M2Module):
+    """M2 of latents that are drawn anew from M1's q(z | x) in each step, as its authors do.
+
+    Parameters
+    ----------
+    spec : InputSpec
+        Of rows as `M1Module.encode` gives them.
+    n_classes, n_latent : see `OneHotVAE`
+    alpha, class_threshold : see `M2Classifier`
+    """
+
+    kl_warmup = KL_WARMUP
+
+    def __init__(self, spec: InputSpec, n_classes: int, *args: Any):
+        n_drawn = spec.input_shape[0] // 2
+        super().__init__(replace(spec, input_shape=(n_drawn,)), n_classes, *args)
+        self.n_drawn = n_drawn
+
+    def classify(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Logits of q(y | x) of a draw; of the means, if there are deviations beside them."""
+        return super().classify(x[:, : self.n_drawn], generator)
+
+    def losses(
+        self, x: Tensor, y: Tensor, generator: torch.Generator
+    ) -> Iterator[tuple[str, Tensor]]:
+        mean, stddev = x.split(self.n_drawn, dim=1)
+        return super().losses(draw(Independent(Normal(mean, stddev), 1), generator), y, generator)
+
+
+class StackedM2Classifier(M2Classifier):
+    """The upper half of M1+M2, after `M1Transformer`.
+
+    M1's latents keep their unit: where M1 makes no use of one, unit variance would be noise.
+
+    Parameters
+    ----------
+    latent_dim, alpha, class_threshold : see `M2Classifier`
+    max_epochs, batch_size, max_batch_size, lr, random_state, checkpoint, verbose : see `Peer`
+    """
+
+    def _units(self, X: NDArray) -> tuple[Tensor, Tensor]:
+        return torch.zeros(()), torch.ones(())
+
+    def _make_module(self, spec: InputSpec, n_classes: int) -> StackedM2Module:
+        return StackedM2Module(spec, n_classes, self.latent_dim, self.alpha, self.class_threshold)

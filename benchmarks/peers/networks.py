@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Independent
 
-from sk_equivae._distributions import likelihood_x
+from sk_equivae._distributions import kl_v, likelihood_x
 from sk_equivae._inputs import InputSpec
 from sk_equivae._module import (
     FIRST_LOG_VARIANCE,
@@ -65,7 +65,14 @@ class OneHotVAE(PeerModule):
         1 gives a plain VAE, without q(y | x).
     n_latent : int
         Size of z.
+
+    Attributes
+    ----------
+    kl_warmup : float
+        The part of the training in which the weight of KL[q(z | x, y) || p(z)] grows from 0 to 1.
     """
+
+    kl_warmup = 0.0
 
     def __init__(self, spec: InputSpec, n_classes: int, n_latent: int):
         super().__init__()
@@ -90,6 +97,11 @@ class OneHotVAE(PeerModule):
         return likelihood_x(
             self.likelihood, self.decoder(y, z), self.decoder.log_scale * LOG_SCALE_RATE
         )
+
+    def kl_z(self, q_z: Independent) -> Tensor:
+        """KL[q(z | x, y) || p(z)], as it counts by now."""
+        weight = min(1.0, self.progress / self.kl_warmup) if self.kl_warmup else 1.0
+        return weight * kl_v(q_z)
 
     def one_hot(self, codes: Tensor) -> Tensor:
         return F.one_hot(codes, self.n_classes).float()

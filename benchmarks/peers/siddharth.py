@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.checkpoints import Checkpoint
-from sk_equivae._distributions import kl_v, kl_y
+from sk_equivae._distributions import kl_y
 from sk_equivae._inputs import InputSpec
 from sk_equivae._objective import labeled_elbo
 
@@ -68,7 +68,7 @@ class SiddharthModule(OneHotVAE):
         q_z = self.encoder(self.encoder.embed(x), classes)
         p_x = self.decode(classes, draw(q_z, generator))
         log_prior = torch.full((self.n_classes,), -math.log(self.n_classes))
-        bound = labeled_elbo(p_x.log_prob(x), kl_v(q_z), torch.zeros(()))
+        bound = labeled_elbo(p_x.log_prob(x), self.kl_z(q_z), torch.zeros(()))
         supervised = bound + log_prior[0] + self.alpha * (known * logits.log_softmax(dim=1)).sum(1)
         unsupervised = bound - kl_y(logits.softmax(dim=1), log_prior)
         rate = self.supervision_rate if self.labeled_share < 1 else 1.0
