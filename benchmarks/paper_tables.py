@@ -121,7 +121,7 @@ def table_semi_supervised(folder: Path) -> str:
 def table_claims(folder: Path) -> str:
     """Numbers of the figures, a column for each data set, number of labels and preset."""
     columns: dict[str, list[dict[str, Any]]] = {}
-    for result in read(folder):
+    for result in sorted(read(folder), key=_place):
         if "claims" in result:
             config = result["config"]
             name = f"{TITLES[config['dataset']]}, {config['labels']} labels{changes(config)}"
@@ -133,6 +133,12 @@ def table_claims(folder: Path) -> str:
         values = ([reduce(getitem, path, claims) for claims in c] for c in columns.values())
         lines.append(f"| {words} | " + " | ".join(map(mean_and_error, values)) + " |")
     return "\n".join(lines)
+
+
+def _place(result: dict[str, Any]) -> tuple[str, float]:
+    """The order of data sets, and of numbers of labels in each."""
+    labels = result["config"]["labels"]
+    return result["config"]["dataset"], float("inf") if labels == "all" else labels
 
 
 def of_dataset(results: Iterable[dict[str, Any]], dataset: str) -> list[dict[str, Any]]:

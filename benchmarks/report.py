@@ -1,4 +1,6 @@
-"""Rebuild `benchmarks/RESULTS.md` and the tables of the README from the result files alone.
+"""Rebuild `benchmarks/RESULTS.md`, the tables of the README and the plots of both.
+
+All of it comes from the result files alone.
 
 `python -m benchmarks.report`
 """
@@ -7,12 +9,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import few_labels_tables, generation, paper_tables, speed_table
+from benchmarks import few_labels_tables, generation, paper_plot, paper_tables, speed_table
 from benchmarks.results import FOLDER
 
 README = Path(__file__).parent.parent / "README.md"
 RESULTS = Path(__file__).parent / "RESULTS.md"
-SPEED_PICTURE = README.parent / "docs" / "speed.png"
+DOCS = README.parent / "docs"
 
 # The folder of the results, the title, and what makes the table.
 TABLES: dict[str, tuple[str, str, Callable[[Path], str]]] = {
@@ -36,6 +38,12 @@ TABLES: dict[str, tuple[str, str, Callable[[Path], str]]] = {
     "semi_supervised": ("paper", "The paper's Table 2", paper_tables.table_semi_supervised),
     "claims": ("paper", "What v and f_inv hold", paper_tables.table_claims),
     "speed": ("speed", "Speed", speed_table.table),
+}
+
+# By the folder of the results: what the plot shows, and what draws it; none without results.
+PLOTS: dict[str, tuple[str, Callable[[Path, Path], None]]] = {
+    "paper": ("Test error against the number of labels", paper_plot.plot),
+    "speed": ("Steps and trainings beside a plain reading of the paper", speed_table.plot),
 }
 
 
@@ -63,7 +71,13 @@ def results_text() -> str:
     parts = [
         "# Results\n\nWritten by `python -m benchmarks.report` from the files in `results/`.\n"
     ]
-    parts += [f"## {TABLES[name][1]}\n\n{table}\n" for name, table in tables().items()]
+    shown = set()
+    for name, table in tables().items():
+        folder, title, _ = TABLES[name]
+        parts.append(f"## {title}\n\n{table}\n")
+        if folder in PLOTS and folder not in shown:
+            shown.add(folder)
+            parts.append(f"![{PLOTS[folder][0]}](../docs/{folder}.png)\n")
     return "\n".join(parts)
 
 
@@ -80,9 +94,9 @@ def main() -> None:
 
     README.write_text(readme_text(README.read_text()))
     RESULTS.write_text(results_text())
-    if any((FOLDER / "speed").glob("*.json")):
-        matplotlib.use("Agg")
-        speed_table.plot(FOLDER / "speed", SPEED_PICTURE)
+    matplotlib.use("Agg")
+    for name, (_, plot) in PLOTS.items():
+        plot(FOLDER / name, DOCS / f"{name}.png")
 
 
 if __name__ == "__main__":

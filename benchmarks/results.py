@@ -94,9 +94,14 @@ def digest(config: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean, by the paper's formula; one value has none."""
+    return float(np.std(values)) / (len(values) - 1) ** 0.5 if len(values) > 1 else 0.0
+
+
 def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:
     """Mean ± the paper's standard error, and in brackets of how many values; one has no error."""
     mean = f"{np.mean(values):.{decimals}f}"
     if len(values) == 1:
         return f"{mean} (1)"
-    return f"{mean} ± {np.std(values) / (len(values) - 1) ** 0.5:.{decimals}f} ({len(values)})"
+    return f"{mean} ± {standard_error(values):.{decimals}f} ({len(values)})"

@@ -1,6 +1,7 @@
 """The harness of the paper's tables: checkpoints, smoke runs, claims and tables."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from benchmarks import (
     models,
     paper,
     paper_methods,
+    paper_plot,
     paper_tables,
     results,
 )
@@ -327,3 +329,39 @@ def test_tables(tmp_path):
     shown = paper_tables.table_claims(tmp_path)
     assert "| Class found in v by a neural probe, % | 30.00 ± 0.00" in shown
     assert "| Bound on log p(x) of test rows, nats | -90.10" in shown
+
+
+def test_claims_are_in_the_order_of_labels(tmp_path):
+    for labels in (1000, "all", 100):
+        write(tmp_path, labels, "equivae", 0, {"prototype": 1.0})
+    head = paper_tables.table_claims(tmp_path).splitlines()[0]
+    assert re.findall(r"MNIST, (\w+) labels", head) == ["100", "1000", "all"]
+
+
+def test_plot(tmp_path):
+    path = tmp_path / "docs" / "paper.png"
+    paper_plot.plot(tmp_path, path)
+    assert not path.exists()
+    for seed, value in enumerate([1.0, 2.0]):
+        rules = {"prototype": value, "posterior": 50.0}
+        write(tmp_path, 100, "equivae", seed, rules, preset="best")
+        write(tmp_path, 100, "equivae", seed, {"prototype": 9.0}, preset="best", epochs=3)
+    write(tmp_path, "all", "m2", 0, {"predict": 4.0})
+    curves = paper_plot.measured(list(results.read(tmp_path)))
+    assert curves == {
+        ("equivae", "EquiVAE, our best"): {100: (1.5, 0.5)},
+        ("equivae", "EquiVAE, our best, epochs=3"): {100: (9.0, 0.0)},
+        ("m2", "M2 (Kingma et al. 2014)"): {"all": (4.0, 0.0)},
+    }
+    paper_plot.plot(tmp_path, path)
+    assert 5_000 < path.stat().st_size < 300_000
+
+
+def test_published_points():
+    points = paper_plot.published("mnist", "equivae")
+    assert points[100] == (8.9, 0.7)
+    assert points["all"] == (0.82, 0.05)
+    assert paper_plot.published("mnist", "m1m2") == {
+        100: (3.33, 0.0), 1000: (2.4, 0.0), "all": (0.96, 0.0),
+    }  # fmt: skip
+    assert paper_plot.published("svhn", "boosting") == {}
