@@ -11,6 +11,7 @@ from benchmarks.paper_methods import METHODS
 from benchmarks.paper_tables import (
     COLUMNS,
     SEMI_SUPERVISED,
+    SETTINGS,
     SUPERVISED,
     TITLES,
     Key,
@@ -24,6 +25,8 @@ TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 Points = dict[Any, tuple[float, float]]  # mean and standard error by the number of labels
 Curve = tuple[str, str]  # method, and the words of the legend
+
+OURS: Curve = "equivae", METHODS["equivae"].words + SETTINGS["best"]
 
 
 def measured(results: list[dict[str, Any]]) -> dict[Curve, Points]:
@@ -96,6 +99,7 @@ def plot(folder: Path, path: Path) -> None:
     curves = measured(results)
     palette = mpl.colormaps["tab20"].colors
     colors = {curve: palette[i % len(palette)] for i, curve in enumerate(curves)}
+    colors |= {curve: "black" for curve in curves if curve == OURS}
     figure = new_figure(4.2 * len(panels) + 4, 4.6)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     handles: dict[str, Any] = {}
