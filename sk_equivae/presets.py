@@ -4,7 +4,8 @@ from typing import Any
 
 # The paper's objective and training. It does not say how labelled and unlabelled rows are
 # mixed in a batch, nor where the doubling of the batch ends: here both halves of Eq. 7 weigh
-# the same, and 512 rows are the most.
+# the same (row by row, a hundred labels are lost among all the other rows), and 512 rows are
+# the most.
 PAPER: dict[str, Any] = {
     "complement_pool": "labeled",
     "consistency_weight": 0.0,
