@@ -10,6 +10,7 @@ from benchmarks.figures import new_figure, save
 from benchmarks.paper_methods import METHODS
 from benchmarks.paper_tables import (
     COLUMNS,
+    RULES,
     SEMI_SUPERVISED,
     SETTINGS,
     SUPERVISED,
@@ -26,7 +27,7 @@ TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 Points = dict[Any, tuple[float, float]]  # mean and standard error by the number of labels
 Curve = tuple[str, str]  # method, and the words of the legend
 
-OURS: Curve = "equivae", METHODS["equivae"].words + SETTINGS["best"]
+OURS: Curve = "equivae", METHODS["equivae"].words + RULES["prototype"] + SETTINGS["best"]
 
 
 def measured(results: list[dict[str, Any]]) -> dict[Curve, Points]:
@@ -37,7 +38,8 @@ def measured(results: list[dict[str, Any]]) -> dict[Curve, Points]:
         method = config["method"]
         for rule in DRAWN_RULES:
             if rule in result["errors"]:
-                errors = found.setdefault((method, METHODS[method].words + changes(config)), {})
+                words = METHODS[method].words + RULES[rule] + changes(config)
+                errors = found.setdefault((method, words), {})
                 errors.setdefault(config["labels"], []).append(result["errors"][rule]["test"])
     order = list(METHODS)
     return {
@@ -69,6 +71,7 @@ def draw(ax: Any, dataset: str, results: list[dict[str, Any]], colors: dict[Curv
     columns = [*COLUMNS[dataset], "all"]
     for curve, points in measured(results).items():
         _line(ax, columns, points, color=colors[curve], marker="o", label=curve[1])
+    # the first curve of a method lends its colour to what is published of it
     for method, color in {method: colors[method, w] for method, w in reversed(colors)}.items():
         style = {"color": color, "marker": "o", "mfc": "none", "linestyle": ":"}
         _line(ax, columns, published(dataset, method), **style)

@@ -349,8 +349,8 @@ def test_plot(tmp_path):
     write(tmp_path, "all", "m2", 0, {"predict": 4.0})
     curves = paper_plot.measured(list(results.read(tmp_path)))
     assert curves == {
-        ("equivae", "EquiVAE, our best"): {100: (1.5, 0.5)},
-        ("equivae", "EquiVAE, our best, epochs=3"): {100: (9.0, 0.0)},
+        ("equivae", "EquiVAE, distance on f_inv, our best"): {100: (1.5, 0.5)},
+        ("equivae", "EquiVAE, distance on f_inv, our best, epochs=3"): {100: (9.0, 0.0)},
         ("m2", "M2 (Kingma et al. 2014)"): {"all": (4.0, 0.0)},
     }
     paper_plot.plot(tmp_path, path)
