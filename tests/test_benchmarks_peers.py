@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.pipeline import Pipeline
-from torch.distributions import Categorical, kl_divergence
+from torch.distributions import Categorical, Independent, Normal, kl_divergence
 
 from benchmarks.checkpoints import Checkpoint
 from benchmarks.peers import (
@@ -18,7 +18,7 @@ from benchmarks.peers import (
     StackedM2Classifier,
 )
 from benchmarks.peers.aae import AAEModule
-from benchmarks.peers.m2 import M2Module
+from benchmarks.peers.m2 import M2Module, StackedM2Module
 from benchmarks.peers.networks import mean_of
 from benchmarks.peers.siddharth import SiddharthModule
 from sk_equivae._distributions import kl_v
@@ -326,3 +326,15 @@ def test_kl_of_m1_sets_in_gradually():
     assert kl > 0
     assert loss(KL_WARMUP) == pytest.approx(whole)
     assert loss(KL_WARMUP / 2) == pytest.approx(whole - kl / 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "sets_in"), [(M2Module, False), (StackedM2Module, True)], ids=["M2", "stacked"]
+)
+def test_kl_of_m2_sets_in_gradually_on_m1_alone(module, sets_in):
+    spec = InputSpec((4,), (4,), np.dtype("float32"), "gaussian", 1.0)
+    made = module(spec, N_CLASSES, 2, 1.0)
+    q_z = Independent(Normal(torch.ones(5, 2), torch.full((5, 2), 0.5)), 1)
+    made.progress = KL_WARMUP / 2
+    weight = 0.5 if sets_in else 1.0
+    torch.testing.assert_close(made.kl_z(q_z), weight * kl_v(q_z))

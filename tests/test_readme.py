@@ -46,9 +46,19 @@ def test_fill_needs_its_mark():
         fill("no marks", "speed", "| table |")
 
 
-@pytest.mark.parametrize("path", re.findall(r"\]\(((?!http)[^)]+)\)", README))
+LINK = re.compile(r"\]\(((?!http)[^)]+)\)")
+
+
+@pytest.mark.parametrize("path", LINK.findall(README))
 def test_links_lead_somewhere(path):
     assert (ROOT / path).exists()
+
+
+def test_pictures_of_the_results_are_there():
+    folder = ROOT / "benchmarks"
+    paths = LINK.findall((folder / "RESULTS.md").read_text())
+    assert {"../docs/paper.png", "../docs/speed.png"} <= set(paths)
+    assert all((folder / path).exists() for path in paths)
 
 
 @pytest.mark.parametrize("command", ["demo", "test"])
