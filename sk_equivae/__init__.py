@@ -1,22 +1,36 @@
 """Invariant and equivariant representations of data in classes, for scikit-learn."""
 
-from ._classifier import EquiVAEClassifier
-from ._display import LatentSpaceDisplay, LearningCurveDisplay
-from ._display_grids import LatentGridDisplay, StyleTransferDisplay
-from ._display_images import InterpolationDisplay, SamplesDisplay
-from ._explore import explore
-from ._transformer import EquiVAETransformer
+from .display import (
+    InterpolationDisplay,
+    LatentGridDisplay,
+    LatentSpaceDisplay,
+    LearningCurveDisplay,
+    SamplesDisplay,
+    StyleTransferDisplay,
+)
+from .estimators import EquiVAEClassifier, EquiVAETransformer
+from .explore import explore
+from .training.augment import RandomAffine, SwapFeatures
+from .training.pseudo_labels import Alignment, Discriminant, Graph
+from .training.settings import Networks, Objective
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
+    "Alignment",
+    "Discriminant",
     "EquiVAEClassifier",
     "EquiVAETransformer",
+    "Graph",
     "InterpolationDisplay",
     "LatentGridDisplay",
     "LatentSpaceDisplay",
     "LearningCurveDisplay",
+    "Networks",
+    "Objective",
+    "RandomAffine",
     "SamplesDisplay",
     "StyleTransferDisplay",
+    "SwapFeatures",
     "explore",
 ]

@@ -23,6 +23,7 @@ Data = tuple[NDArray, NDArray, NDArray, NDArray]
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m sk_equivae",
         description="Learn handwritten digits from a few labels, and draw what was learnt.",

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from ._labels import UNLABELED, encode_labels
+from .estimators.labels import UNLABELED, encode_labels
 
 
 def mask_labels(

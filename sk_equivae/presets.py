@@ -2,29 +2,14 @@
 
 from typing import Any
 
-# The paper's objective and training. It does not say how labelled and unlabelled rows are
-# mixed in a batch, nor where the doubling of the batch ends: here both halves of Eq. 7 weigh
-# the same (row by row, a hundred labels are lost among all the other rows), and 512 rows are
-# the most.
+# The paper's objective and networks, and its training.
 PAPER: dict[str, Any] = {
-    "complement_pool": "labeled",
-    "consistency_weight": 0.0,
-    "prototype_weight": 0.0,
-    "labeled_share": 0.5,
-    "label_weight": 0.5,
-    "distribution_alignment": False,
-    "label_spreading": False,
+    "objective": "paper",
+    "networks": "paper",
     "augment": None,
-    "batch_norm": False,
-    "ema_decay": 0.0,
-    "kl_warmup": 0.0,
-    "class_threshold": 0.0,
     "lr": 1e-3,
-    "lr_decay": None,
     "batch_size": 32,
-    "max_batch_size": 512,
 }
-
 # Epochs by the number of labels; None stands for all of them (Sections 4.1 and 4.3).
 EPOCHS: dict[str, dict[int | None, int]] = {
     "mnist": {None: 40, 100: 20, 600: 25, 1000: 30, 3000: 35},

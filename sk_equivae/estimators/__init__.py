@@ -1,0 +1,10 @@
+"""scikit-learn's face: parameters, validation, `fit`, and what comes after it.
+
+Reading order: `labels`, `inputs`, `parameters`, `documentation`, `base`, `representation`,
+`generative`, `classifier`, `transformer`.
+"""
+
+from .classifier import EquiVAEClassifier
+from .transformer import EquiVAETransformer
+
+__all__ = ["EquiVAEClassifier", "EquiVAETransformer"]

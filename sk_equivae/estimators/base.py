@@ -1,0 +1,253 @@
+"""`BaseEquiVAE`: `fit` and `partial_fit` of both estimators."""
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, _fit_context, is_classifier
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..fitted.model import Codes, FittedModel
+from ..fitted.rows import RowSpec
+from ..training.batches import TrainingRows
+from ..training.callbacks import check_callbacks
+from ..training.net import EquiVAENet
+from ..training.train import Previous, Trained, train
+from .inputs import DTYPES, check_bernoulli, check_row_shape, flatten, make_spec, no_strings
+from .labels import check_labeled, encode_labels, known_classes
+from .parameters import Parameters
+
+
+@contextlib.contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Put an estimator's attributes back to what they were if anything goes wrong inside."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class BaseEquiVAE(TransformerMixin, Parameters):
+    """What the classifier and the transformer share: training, and what was learnt."""
+
+    model_: FittedModel
+    net_: EquiVAENet
+    history_: list[dict[str, Any]]
+    n_iter_: int
+    transduction_: NDArray[Any]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # ---------------------------------------------------------------- what was learnt
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+        return self.model_.classes
+
+    @property
+    def class_count_(self) -> NDArray[np.float64]:
+        """Total weight of the labelled rows per class."""
+        return self.model_.class_count
+
+    @property
+    def class_prior_(self) -> NDArray[np.float64]:
+        """p(y)."""
+        return self.model_.class_prior
+
+    @property
+    def prototypes_(self) -> NDArray[np.floating]:
+        """r_y of each class."""
+        return self.model_.prototypes
+
+    @property
+    def v_mean_(self) -> NDArray[np.floating]:
+        """Mean of v within each class."""
+        return self.model_.v_mean
+
+    @property
+    def v_covariance_(self) -> NDArray[np.floating]:
+        """Covariance of v within each class."""
+        return self.model_.v_covariance
+
+    # ---------------------------------------------------------------- fit
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
+            The rows, labelled and unlabelled.
+        y : array-like of shape (n,)
+            Their labels; `unlabeled` (-1) marks rows that have none.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows in the objective, in the prototypes and in p(y); rows of
+            weight 0 are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._train(X, y, sample_weight, None, incremental=False)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train for one epoch on these rows, from where training stands.
+
+        The scaling of the features is that of the first call. Prototypes move towards the
+        rows of this call: by `n / (n + m_max)` of the way for a class with n rows here.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
+            The rows.
+        y : array-like of shape (n,)
+            Their labels; `unlabeled` (-1) marks rows that have none.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that will ever come; needed at the first call only. A transformer
+            takes those of the first y without it.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        first = not hasattr(self, "model_")
+        if first and classes is None and is_classifier(self):
+            raise ValueError(
+                "classes must be passed on the first call to partial_fit: expected all labels "
+                "that will ever come, got None."
+            )
+        if classes is not None:
+            classes = known_classes(classes, self.unlabeled)
+            if not first and classes.tolist() != self.classes_.tolist():
+                raise ValueError(
+                    f"classes={classes.tolist()} differ from those of the first call, "
+                    f"{self.classes_.tolist()}. Leave `classes` out, or start with a new estimator."
+                )
+        return self._train(X, y, sample_weight, classes, incremental=True)
+
+    def _train(self, X: Any, y: Any, sample_weight: Any, classes: Any, incremental: bool) -> Self:
+        """Train on X, and become the result; or stay as before if anything goes wrong."""
+        go_on = hasattr(self, "model_") and (incremental or self.warm_start)
+        check_callbacks(self.callbacks)
+        settings = self._settings()
+        previous = None
+        if go_on:
+            self._check_can_go_on()
+            previous = Previous(self.model_, getattr(self, "net_", None), incremental)
+            classes = self.classes_
+        with _all_or_nothing(self):
+            X, codes, classes, kept, data = self._validate_fit(
+                X, y, sample_weight, classes, reset=not go_on, incremental=incremental
+            )
+            trained = train(data, classes, settings, previous)
+            if len(data.X) < len(X):  # rows of weight 0 are labelled, but not learnt from
+                codes[kept] = trained.codes
+                codes = trained.model.fill_codes(X, codes, self.predict_with)
+            else:
+                codes = trained.codes
+            self._become(trained, codes, go_on)
+        return self
+
+    def _become(self, trained: Trained, codes: Codes, go_on: bool) -> None:
+        history = self.history_ if go_on else []
+        self.model_, self.net_ = trained.model, trained.net
+        self.history_ = [*history, *trained.net.take_history()]
+        for epoch, row in enumerate(self.history_, start=1):
+            row["epoch"] = epoch
+        self.n_iter_ = len(self.history_)
+        self.transduction_ = self.classes_[codes]
+
+    def _check_can_go_on(self) -> None:
+        """Raise if classes were added: training goes on with those it started with."""
+        model = self.model_
+        if len(model.trained) < len(model.classes):
+            added = np.delete(model.classes, model.trained).tolist()
+            raise ValueError(
+                f"Training can go on only with the classes it started with; {added} came by "
+                "`add_classes` after it, and q(y | x) has no output for them. Call `fit` with "
+                "warm_start=False on rows of all classes."
+            )
+
+    # ---------------------------------------------------------------- validation
+
+    def _validate_fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool, incremental: bool
+    ) -> tuple[NDArray[Any], Codes, NDArray[Any], Any, TrainingRows]:
+        """Return X, codes, classes, the rows of a weight above 0, and these to train on."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target "
+                "y is None. Expected labels, with -1 for unlabelled rows."
+            )
+        spec = None if reset else self.model_.rows
+        X, array_shape = self._validate_array(X, spec, ensure_min_samples=2)
+        codes, classes = encode_labels(y, self.unlabeled, classes)
+        if len(codes) != len(X):
+            raise ValueError(
+                "X and y should have the same number of rows; got "
+                f"{len(X)} rows of X and {len(codes)} of y: inconsistent numbers of samples."
+            )
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("sample_weight is zero for every sample; expected some above 0.")
+        # Taken out rather than passed over: they must not enter the scaling either.
+        kept = slice(None) if weight.all() else np.flatnonzero(weight)
+        n_least = 2 if not incremental else int(reset)
+        check_labeled(codes[kept], classes, self.unlabeled, n_least)
+        if spec is None:
+            spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood)
+        elif spec.likelihood == "bernoulli":
+            check_bernoulli(X[kept], spec.max_value)
+        return X, codes, classes, kept, TrainingRows(X[kept], spec, codes[kept], weight[kept])
+
+    def _validate_array(
+        self, X: Any, spec: RowSpec | None, **checks: Any
+    ) -> tuple[NDArray[Any], tuple[int, ...] | None]:
+        """Return flat rows, and the shape of a row if X has more than two dimensions."""
+        with no_strings():
+            X, array_shape = flatten(X)
+            if array_shape is not None and spec is not None:
+                check_row_shape(spec, array_shape)
+            X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
+        return X, array_shape
+
+    def _validate_rows(self, X: Any) -> NDArray[Any]:
+        """Return flat rows of the shape seen in fit."""
+        check_is_fitted(self)
+        self._validate_params()
+        return self._validate_array(X, self.model_.rows)[0]
+
+    # ---------------------------------------------------------------- copies
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that can train on; a pickle leaves the state of training out."""
+        double = type(self).__new__(type(self))
+        memo[id(self)] = double
+        double.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return double

@@ -1,0 +1,212 @@
+"""What X holds: rows of images or of features, their units and their likelihood."""
+
+import contextlib
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array, gen_batches
+
+from ..fitted.rows import RowSpec
+
+# Values looked at together when X is measured: X may be larger than memory.
+CHUNK = 2**22
+# Below this part of the variance of a coin, values count as zeros and ones.
+NEARLY_BINARY = 0.25
+DTYPES = (np.float64, np.float32, np.uint8)
+
+
+def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
+    """Raise unless a row of this shape holds what the rows of `fit` held."""
+    allowed = [spec.row_shape]
+    if spec.is_image:
+        channels, height, width = spec.input_shape
+        allowed += [(height, width, channels), (height, width)][: 1 + (channels == 1)]
+    if shape not in allowed:
+        raise ValueError(
+            f"Expected rows of shape {spec.row_shape}, as in fit; got {shape}. Bring X to the "
+            "shape it had in fit."
+        )
+
+
+def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
+    """Raise unless the values of X are in [0, max_value]."""
+    low, high = float(X.min()), float(X.max())
+    if low < 0 or high > max_value:
+        raise ValueError(
+            f"likelihood='bernoulli' expects values in [0, {max_value:g}]; got values from {low:g} "
+            f"to {high:g}. Scale X (for example with MinMaxScaler), or use likelihood='gaussian'."
+        )
+
+
+@contextlib.contextmanager
+def no_strings() -> Iterator[None]:
+    """Say what to do about strings in X."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"Expected numbers in X; got strings ({error}). Encode columns of categories, for "
+            "example with OneHotEncoder."
+        ) from error
+
+
+def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
+    """Return 2-D X as it is, or images as rows, with the shape of an image.
+
+    Raises
+    ------
+    ValueError
+        If X has more than four dimensions, or holds no numbers.
+    """
+    ndim = getattr(X, "ndim", None)
+    if ndim is None and isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+        ndim = X.ndim
+    if ndim is None or ndim <= 2:
+        return X, None
+    if ndim > 4:
+        raise ValueError(
+            f"Expected X of shape (n, n_features), (n, h, w) or (n, h, w, c); got {ndim} "
+            f"dimensions: {tuple(X.shape)}."
+        )
+    X = check_array(X, dtype=DTYPES, allow_nd=True, input_name="X")
+    return X.reshape(len(X), int(np.prod(X.shape[1:]))), X.shape[1:]
+
+
+def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Turn (h, w) or (h, w, c) into (c, h, w)."""
+    height, width, channels = (*row_shape, 1)[:3]
+    if min(height, width) < 8:
+        raise ValueError(
+            f"Expected images of at least 8x8 pixels; got {height}x{width}. Treat them as "
+            "tabular rows (2-D X, image_shape=None), or enlarge them."
+        )
+    if channels > min(height, width):
+        raise ValueError(
+            f"Expected images of shape (h, w) or (h, w, c), channels last; got {row_shape}, "
+            f"which would have {channels} channels. Move the channels to the end with "
+            "`X.transpose(0, 2, 3, 1)`."
+        )
+    return channels, height, width
+
+
+def make_spec(
+    X: NDArray[Any], array_shape: tuple[int, ...] | None, image_shape: Any, likelihood: str
+) -> RowSpec:
+    """Look at X and settle what its rows are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+    array_shape : tuple or None
+        The shape of a row if the user's X has more than two dimensions.
+    image_shape, likelihood : see `EquiVAEClassifier`
+    """
+    if image_shape is not None:
+        image_shape = _check_image_shape(image_shape, X.shape[1], array_shape)
+    shape = image_shape or array_shape
+    input_shape = (X.shape[1],) if shape is None else image_input_shape(shape)
+    max_value = 255.0 if X.dtype == np.uint8 and X.max() > 1 else 1.0
+    likelihood = choose_likelihood(X, input_shape, likelihood, max_value)
+    if likelihood == "bernoulli":
+        shift, scale = np.zeros(()), np.array(max_value)
+    else:
+        shift, scale = shift_and_scale(X, input_shape)
+    return RowSpec(
+        row_shape=array_shape or (X.shape[1],),
+        input_shape=input_shape,
+        dtype=X.dtype,
+        likelihood=likelihood,
+        max_value=max_value,
+        shift=shift,
+        scale=scale,
+    )
+
+
+def _check_image_shape(
+    image_shape: Any, n_features: int, array_shape: tuple[int, ...] | None
+) -> tuple[int, ...]:
+    if len(image_shape) not in (2, 3) or not all(
+        isinstance(size, Integral) and int(size) > 0 for size in image_shape
+    ):
+        raise ValueError(
+            f"image_shape should be (h, w) or (h, w, c), positive ints; got {image_shape!r}."
+        )
+    image_shape = tuple(int(size) for size in image_shape)
+    n_values = int(np.prod(image_shape))
+    if n_values != n_features:
+        raise ValueError(
+            f"image_shape={image_shape} has {n_values} values, but rows of X have {n_features} "
+            "features. Expected (h, w) or (h, w, c) with h * w * c = n_features."
+        )
+    if array_shape is not None and (*image_shape, 1)[:3] != (*array_shape, 1)[:3]:
+        raise ValueError(
+            f"image_shape={image_shape} differs from the images of shape {array_shape} in X. "
+            "Leave image_shape out: it is for flattened images only."
+        )
+    return image_shape
+
+
+def choose_likelihood(
+    X: NDArray[Any], input_shape: tuple[int, ...], likelihood: str, max_value: float
+) -> str:
+    """Settle "auto", and refuse a Bernoulli of values that are no probabilities.
+
+    "auto" is "bernoulli" where values in [0, 1] (or uint8 of grey images) are nearly
+    binary, as in ink on paper: their mean of x (1 - x) is below a quarter of what it
+    would be if all were the same grey. Else "gaussian".
+    """
+    if likelihood == "gaussian":
+        return likelihood
+    if likelihood == "auto":
+        is_colour = len(input_shape) == 3 and input_shape[0] > 1
+        is_count = len(input_shape) == 1 and max_value > 1
+        if is_colour or is_count or X.min() < 0 or X.max() > max_value:
+            return "gaussian"
+        return "bernoulli" if _nearly_binary(X, max_value) else "gaussian"
+    check_bernoulli(X, max_value)
+    return likelihood
+
+
+def _chunks(X: NDArray[Any]) -> Iterator[slice]:
+    return gen_batches(len(X), max(1, CHUNK // X.shape[1]))
+
+
+def _nearly_binary(X: NDArray[Any], max_value: float) -> bool:
+    total = spread = 0.0
+    for rows in _chunks(X):
+        x = np.asarray(X[rows], dtype=np.float64) / max_value
+        total += x.sum()
+        spread += (x * (1 - x)).sum()
+    mean = total / X.size
+    return bool(spread / X.size < NEARLY_BINARY * mean * (1 - mean))
+
+
+def shift_and_scale(
+    X: NDArray[Any], input_shape: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the shift and scale that give X zero mean and unit variance.
+
+    Of each feature of tabular rows, and of each channel of images, where a pixel that
+    hardly ever changes must not be blown up.
+    """
+    n_groups = input_shape[0]
+    center = X[next(_chunks(X))].reshape(-1, n_groups).mean(axis=0, dtype=np.float64)
+    count, total, squares = 0, np.zeros(n_groups), np.zeros(n_groups)
+    for rows in _chunks(X):
+        # (n * h * w, c) or (n, n_features); around a centre, so that squares keep their digits
+        values = np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups) - center
+        count += len(values)
+        total += values.sum(axis=0)
+        squares += np.square(values).sum(axis=0)
+    mean = total / count
+    scale = np.sqrt(np.maximum(squares / count - np.square(mean), 0))
+    constant = scale <= 10 * np.finfo(np.float64).eps * np.maximum(1, np.abs(center + mean))
+    scale[constant] = 1.0
+    shape = (n_groups, 1, 1) if len(input_shape) == 3 else (n_groups,)
+    return (center + mean).reshape(shape), scale.reshape(shape)

@@ -1,0 +1,231 @@
+"""The user's labels and the codes 0, ..., K-1, with -1 for unlabelled rows."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils._missing import is_pandas_na, is_scalar_nan
+from sklearn.utils.multiclass import check_classification_targets
+
+UNLABELED = -1
+
+
+def _as_array(y: Any) -> NDArray:
+    """y as a 1-D array; lists and columns of frames keep their objects.
+
+    So ["a", -1] holds the number -1, and a nullable column its integers.
+    """
+    is_numpy = isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)
+    if not is_numpy and hasattr(y, "to_list"):
+        y = np.array(y.to_list(), dtype=object)
+    elif isinstance(y, (list, tuple)) and any(
+        isinstance(value, (str, bool)) or is_scalar_nan(value) for value in y
+    ):
+        y = np.array(y, dtype=object)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y should hold class labels.")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(
+            "Input y contains infinity. Expected class labels; mark unlabelled rows with the "
+            "value of `unlabeled` (-1 by default), None or NaN."
+        )
+    return y
+
+
+def _is_missing(y: NDArray) -> NDArray[np.bool_]:
+    """Which values are None, NaN or NA."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype != object:
+        return np.zeros(len(y), dtype=bool)
+    return np.array([v is None or is_scalar_nan(v) or is_pandas_na(v) for v in y], dtype=bool)
+
+
+def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
+    """Which rows of y carry no label.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    unlabeled : object, default=-1
+        The marker; None, NaN and NA count as unlabelled too. The marker None says that
+        every row is labelled.
+
+    Examples
+    --------
+    >>> is_unlabeled([2, -1, 0])
+    array([False,  True, False])
+    >>> is_unlabeled(["cat", -1, None, "dog"])
+    array([False,  True,  True, False])
+    >>> is_unlabeled([1, -1], unlabeled=None)
+    array([False, False])
+    """
+    if np.ndim(unlabeled):
+        raise ValueError(f"unlabeled should be None or a single value; got {unlabeled!r}.")
+    y = _as_array(y)
+    missing = _is_missing(y)
+    if unlabeled is None:
+        if missing.any():
+            raise ValueError(
+                f"Input y contains NaN or None in {missing.sum()} rows, but unlabeled=None says "
+                "that every row is labelled. Leave these rows out, or use another `unlabeled`."
+            )
+        return missing
+    if y.dtype == object:
+        # True == 1 in Python, but a label True is no marker 1
+        is_flag = isinstance(unlabeled, bool)
+        missing[~missing] = [isinstance(v, bool) == is_flag and v == unlabeled for v in y[~missing]]
+        return missing
+    if y.dtype.kind in "US" and not isinstance(unlabeled, str):
+        if np.any(y == str(unlabeled)):
+            raise ValueError(
+                f"y is an array of strings and holds '{unlabeled}'. Expected the number "
+                f"{unlabeled} for unlabelled rows, which an array of strings cannot hold: pass "
+                f"a list, a Series or an array of dtype object, or set unlabeled='{unlabeled}'."
+            )
+        return np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "b" and not isinstance(unlabeled, bool):
+        return np.zeros(len(y), dtype=bool)
+    return missing | np.asarray(y == unlabeled)
+
+
+def labels_of(y: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray:
+    """The labels of some rows of y, as an array of their own type."""
+    labels = _as_array(y)[labeled]
+    if labels.dtype == object and not any(isinstance(value, str) for value in labels):
+        labels = np.array(list(labels))  # numbers that shared an array with None
+    return labels
+
+
+def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray:
+    """The classes that a user names, sorted; the marker of unlabelled rows is none.
+
+    Examples
+    --------
+    >>> known_classes([2, -1, 0])
+    array([0, 2])
+    """
+    return _unique(labels_of(classes, ~is_unlabeled(classes, unlabeled)))[0]
+
+
+def encode_labels(
+    y: ArrayLike, unlabeled: Any = UNLABELED, classes: ArrayLike | None = None
+) -> tuple[NDArray[np.int64], NDArray]:
+    """Codes of y and the sorted classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    unlabeled : object, default=-1
+    classes : array-like, optional
+        The classes, where they are known already; another label is an error.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        Positions in `classes`, -1 for unlabelled rows.
+    classes : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> codes, classes = encode_labels(["b", -1, "a"])
+    >>> codes, classes
+    (array([ 1, -1,  0]), array(['a', 'b'], dtype=object))
+    """
+    y = _as_array(y)
+    missing = is_unlabeled(y, unlabeled)
+    labels = labels_of(y, ~missing)
+    found, inverse = _unique(labels)
+    if len(labels):
+        check_classification_targets(labels)
+    codes = np.full(len(y), UNLABELED, dtype=np.int64)
+    if classes is None:
+        codes[~missing] = inverse
+        return codes, found
+    known = known_classes(classes, unlabeled)
+    unknown = set(found.tolist()) - set(known.tolist())
+    if unknown:
+        raise ValueError(
+            f"y holds labels {sorted(unknown, key=str)} that are not among the classes "
+            f"{known.tolist()}. Name all classes at the first call, or use `add_classes`."
+        )
+    codes[~missing] = np.searchsorted(known, labels)
+    return codes, known
+
+
+def check_labeled(codes: NDArray, classes: NDArray, unlabeled: Any, n_least: int) -> None:
+    """Raise if fewer than `n_least` classes have labels; warn of classes with a single one."""
+    n_rows = np.bincount(codes[codes >= 0], minlength=len(classes))
+    n_present = int((n_rows > 0).sum())
+    if n_present == 0 and n_least:
+        raise ValueError(
+            f"y has no labelled row: all {len(codes)} are marked unlabelled ({unlabeled!r}). "
+            f"Expected labels; at least 2 classes in `fit`, at least 1 in `partial_fit`."
+        )
+    if n_present < n_least:
+        hint = " Label rows of another class."
+        if unlabeled is not None and (codes < 0).any():
+            hint = (
+                f" Rows with the label {unlabeled!r} were taken as unlabelled: if "
+                f"{unlabeled!r} is a class, set unlabeled=None."
+            )
+        raise ValueError(
+            f"Expected labelled rows of at least {n_least} classes; got 1 class: "
+            f"{classes[n_rows > 0].tolist()}.{hint}"
+        )
+    if (n_rows == 1).any():
+        warnings.warn(
+            f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
+            "has to stand in for itself: what is particular to it cannot be told from what "
+            "the class has in common. Label at least two rows a class.",
+            UserWarning,
+            stacklevel=5,  # whoever called `fit`
+        )
+
+
+def _unique(labels: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
+    try:
+        found, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(value).__name__ for value in labels})
+        raise TypeError(
+            f"Labels of y should be all of one type; got {', '.join(kinds)}. "
+            "Encode target labels uniformly, for example with `astype(str)`."
+        ) from error
+    return found, codes
+
+
+# Labels of different groups cannot be in one sorted array of classes.
+LABEL_KINDS = {"b": "bool", "i": "numbers", "u": "numbers", "f": "numbers"}
+
+
+def check_new_classes(
+    codes: NDArray[np.int64], new: NDArray[Any], n_rows: int, known: NDArray[Any], unlabeled: Any
+) -> None:
+    """Raise unless labels of `add_classes` are one per row, of one type with the known, and new."""
+    if len(codes) != n_rows:
+        raise ValueError(
+            f"add_classes expects one label per row; got {n_rows} rows of X and {len(codes)} of "
+            "y: inconsistent numbers of samples."
+        )
+    if (codes < 0).any():
+        raise ValueError(
+            f"add_classes expects one label per row; got {(codes < 0).sum()} rows marked "
+            f"unlabelled ({unlabeled!r}). Leave them out."
+        )
+    kinds = [LABEL_KINDS.get(a.dtype.kind, "strings or objects") for a in (known, new)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"add_classes expects labels of the type of classes_ ({kinds[0]}); got {kinds[1]}: "
+            f"{new.tolist()}. Convert y, or fit with labels of that type."
+        )
+    both = set(known.tolist()).intersection(new.tolist())
+    if both:
+        raise ValueError(
+            f"add_classes expects labels that are not in classes_; got {sorted(both, key=str)}, "
+            "which are known already. Leave their rows out, or use `partial_fit` or `fit` to learn "
+            "from more rows of a known class."
+        )

@@ -1,0 +1,111 @@
+"""The representations of rows, on both estimators: `transform` and its inverse."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from ..fitted.model import Codes
+from .base import BaseEquiVAE
+from .labels import encode_labels
+
+
+class RepresentingEstimator(BaseEquiVAE):
+    """r and v of rows."""
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """The representation of each row.
+
+        Parameters
+        ----------
+        X : array-like of the shape seen in `fit`
+
+        Returns
+        -------
+        Z : ndarray of shape (n, n_components)
+            f_inv(x) for `representation="invariant"`; for "equivariant" v, the mean of
+            q(v | r_y, x) at the predicted class; for "both" the two side by side.
+        """
+        rows, model = self._validate_rows(X), self.model_
+        if self.representation == "invariant":
+            return model.f_inv(rows)
+        _, v = model.latents(rows, self.predict_with)
+        if self.representation == "equivariant":
+            return v
+        return np.concatenate([model.f_inv(rows), v], axis=1)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the columns of `transform`: r0, r1, ... and v0, v1, ...
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self)
+        n_r, n_v = self.model_.module.n_latents
+        r, v = [f"r{i}" for i in range(n_r)], [f"v{i}" for i in range(n_v)]
+        names = {"invariant": r, "equivariant": v, "both": r + v}[self.representation]
+        return np.asarray(names, dtype=object)
+
+    def inverse_transform(self, Z: ArrayLike) -> NDArray[Any]:
+        """Rows of what `transform` gave.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, n_components)
+            r and v side by side for `representation="both"`; for "invariant" r, which is
+            decoded at v = 0. From "equivariant" there is no way back: the class is not in it.
+
+        Returns
+        -------
+        X : ndarray of shape (n, *row_shape)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_equivae import EquiVAETransformer
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
+        >>> both = model.set_params(representation="both").transform(X)
+        >>> model.inverse_transform(both).shape
+        (150, 4)
+        """
+        check_is_fitted(self)
+        n_r, n_v = self.model_.module.n_latents
+        if self.representation == "equivariant":
+            raise ValueError(
+                "inverse_transform expects representation='both' or 'invariant'; got "
+                "'equivariant', which does not hold the class of a row. Use "
+                "`set_params(representation='both')` and transform again."
+            )
+        latents = check_array(Z, dtype=(np.float64, np.float32))
+        expected = n_r + n_v if self.representation == "both" else n_r
+        if latents.shape[1] != expected:
+            raise ValueError(
+                f"inverse_transform expects {expected} columns for representation="
+                f"{self.representation!r} and latent_dim={self.latent_dim!r}; got "
+                f"{latents.shape[1]}. Pass what `transform` gave with the same representation."
+            )
+        v = latents[:, n_r:] if self.representation == "both" else np.zeros((len(latents), n_v))
+        return self.model_.decode(latents[:, :n_r], v)
+
+    def _codes(self, y: Any, n_rows: int) -> Codes:
+        """Return codes of a label or of an array of labels; -1 where it says unlabelled."""
+        if np.ndim(y) == 0:
+            y = [y] * n_rows
+        codes, _ = encode_labels(y, self.unlabeled, self.classes_)
+        if len(codes) != n_rows:
+            raise ValueError(
+                f"Expected y to be one label or {n_rows} labels, one per row; got {len(codes)}. "
+                "Pass as many labels as rows."
+            )
+        unseen = ~self.model_.has_prototype[codes] & (codes >= 0)
+        if unseen.any():
+            raise ValueError(
+                f"Expected classes with rows seen in training; got "
+                f"{np.unique(self.classes_[codes[unseen]]).tolist()}, announced in `partial_fit` "
+                "without a row so far. Call `partial_fit` with rows of them first."
+            )
+        return codes

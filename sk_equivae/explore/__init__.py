@@ -1,0 +1,5 @@
+"""`explore`: one HTML file in which to play with r and v."""
+
+from .page import explore
+
+__all__ = ["explore"]

@@ -1,0 +1,9 @@
+"""What training leaves: networks, prototypes, styles, classes and units.
+
+Reading order: `rows`, `loop`, `prototypes`, `styles`, `model`.
+"""
+
+from .model import FittedModel
+from .rows import RowSpec
+
+__all__ = ["FittedModel", "RowSpec"]

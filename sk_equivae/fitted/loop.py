@@ -1,0 +1,74 @@
+"""The one loop over rows of inference."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .rows import NormalizedRows, to_device
+
+# Rows per batch.
+BATCH_SIZE = 1024
+
+Column = NormalizedRows | NDArray[Any]
+
+
+def map_batches(
+    function: Callable[..., Any], *columns: Column, like: Tensor, batch_size: int = BATCH_SIZE
+) -> Any:
+    """Apply a function to rows, batch by batch, in inference mode on the device.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one tensor per column. Returns a tensor or array with one row per row, a
+        tuple of them, or None.
+    *columns : NormalizedRows or ndarray
+        Of equal length.
+    like : Tensor
+        Gives the device, and the dtype of floats.
+    batch_size : int
+
+    Returns
+    -------
+    values : ndarray, tuple of ndarray or None
+        What the function returned, for all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import torch
+    >>> map_batches(lambda a: 2 * a, np.arange(5), like=torch.zeros(1), batch_size=2)
+    array([0, 2, 4, 6, 8])
+    """
+    n_rows = len(columns[0])
+    values: list[NDArray[Any]] = []
+    single = False
+    with torch.inference_mode():
+        for start in range(0, n_rows, batch_size):
+            rows = slice(start, start + batch_size)
+            parts = function(*(_on_device(column, rows, like) for column in columns))
+            if parts is None:
+                continue
+            single = not isinstance(parts, tuple)
+            arrays = [_to_numpy(part) for part in ((parts,) if single else parts)]
+            if not values:  # filled in place: joining the parts later would take twice the memory
+                values = [np.empty((n_rows, *a.shape[1:]), a.dtype) for a in arrays]
+            for value, array in zip(values, arrays, strict=True):
+                value[rows] = array
+    if not values:
+        return None
+    return values[0] if single else tuple(values)
+
+
+def _on_device(column: Column, rows: slice, like: Tensor) -> Tensor:
+    if isinstance(column, NormalizedRows):
+        return column[rows]
+    return to_device(torch.from_numpy(column[rows]), like)
+
+
+def _to_numpy(values: Tensor | NDArray[Any]) -> NDArray[Any]:
+    return values.cpu().numpy() if isinstance(values, Tensor) else values

@@ -1,0 +1,181 @@
+"""`FittedModel`: all that training leaves, and all that anything after `fit` needs."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from ..model.module import EquiVAEModule
+from ..model.networks import Architecture
+from ..model.rules import class_logits
+from .loop import BATCH_SIZE, map_batches
+from .rows import NormalizedRows, RowSpec
+
+Codes = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """The trained networks, the classes, and the units of the rows. It never changes.
+
+    Attributes
+    ----------
+    module : EquiVAEModule
+        The networks that predict, in eval mode.
+    rows : RowSpec
+    classes : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_count : ndarray of shape (n_classes,)
+        Total weight of the labelled rows per class.
+    class_prior : ndarray of shape (n_classes,)
+        p(y).
+    class_embeddings : ndarray of shape (n_classes, n_hidden)
+        Mean embeddings, from which r_y comes; NaN for a class without rows.
+    prototypes : ndarray of shape (n_classes, n_invariant)
+        r_y; NaN for a class without rows.
+    v_mean, v_covariance : ndarray of shape (n_classes, n_equivariant[, n_equivariant])
+        Moments of v within each class.
+    trained : ndarray of int
+        Positions in `classes` of those that training knew; others were added later.
+    """
+
+    module: EquiVAEModule = field(repr=False)
+    rows: RowSpec
+    classes: NDArray[Any]
+    class_count: NDArray[np.float64]
+    class_prior: NDArray[np.float64]
+    class_embeddings: NDArray[np.float64] = field(repr=False)
+    prototypes: NDArray[np.floating] = field(repr=False)
+    v_mean: NDArray[np.floating] = field(repr=False)
+    v_covariance: NDArray[np.floating] = field(repr=False)
+    trained: Codes = field(repr=False)
+
+    # ---------------------------------------------------------------- rows
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        X: NDArray[Any],
+        *columns: NDArray[Any],
+        rows: NDArray[np.intp] | None = None,
+        batch_size: int = BATCH_SIZE,
+    ) -> Any:
+        """Apply a function to normalised rows, and to other columns; see `map_batches`.
+
+        With `rows` it is applied to these rows of X only.
+        """
+        like = self.module.like
+        normalized = NormalizedRows(X, self.rows, like, rows)
+        return map_batches(function, normalized, *columns, like=like, batch_size=batch_size)
+
+    def tensor(self, values: ArrayLike) -> Tensor:
+        """Return values as floats on the device of the networks."""
+        like = self.module.like
+        return torch.as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
+
+    # ---------------------------------------------------------------- classes
+
+    @property
+    def has_prototype(self) -> NDArray[np.bool_]:
+        """Which classes have an r_y."""
+        return ~np.isnan(self.prototypes).any(axis=1)
+
+    def class_logits(self, x: Tensor, rule: str) -> Tensor:
+        """Return unnormalised log-probabilities of normalised rows, in float64 on the CPU."""
+        with np.errstate(divide="ignore"):
+            log_prior = self.tensor(np.log(self.class_prior))
+        prototypes, trained = self.tensor(self.prototypes), torch.from_numpy(self.trained)
+        return class_logits(self.module, x, prototypes, log_prior, rule, trained)
+
+    def logits(
+        self, X: NDArray[Any], rule: str, rows: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        """Return unnormalised log-probabilities of the classes, of shape (n, n_classes)."""
+        return self.map(lambda x: self.class_logits(x, rule), X, rows=rows)
+
+    def fill_codes(self, X: NDArray[Any], codes: Codes, rule: str) -> Codes:
+        """Return codes of rows, the predicted ones in the place of -1."""
+        codes = codes.copy()
+        missing = np.flatnonzero(codes < 0)
+        if len(missing):
+            codes[missing] = self.logits(X, rule, rows=missing).argmax(axis=1)
+        return codes
+
+    # ---------------------------------------------------------------- latents
+
+    def r(self, codes: Codes) -> NDArray[np.floating]:
+        """Return r_y of some classes."""
+        return self.prototypes[codes]
+
+    def f_inv(self, X: NDArray[Any]) -> NDArray[np.floating]:
+        """Return the invariant representation of rows."""
+        return self.map(self.module.f_inv, X)
+
+    def latents(
+        self, X: NDArray[Any], rule: str, codes: Codes | None = None
+    ) -> tuple[Codes, NDArray[np.floating]]:
+        """Return the given or predicted codes, and the means of q(v | r_y, x).
+
+        -1 in `codes` asks for the predicted class.
+        """
+        prototypes = self.tensor(self.prototypes)
+        if codes is None:
+            codes = np.full(len(X), -1)
+
+        def encode(x: Tensor, code: Tensor) -> tuple[Tensor, Tensor]:
+            if bool((code < 0).any()):
+                predicted = self.class_logits(x, rule).argmax(dim=1).to(code.device)
+                code = torch.where(code < 0, predicted, code)
+            return code, self.module.encode(x, prototypes[code]).mean
+
+        return self.map(encode, X, codes)
+
+    def decode(
+        self, r: NDArray[np.floating], v: NDArray[np.floating], batch_size: int = BATCH_SIZE
+    ) -> NDArray[Any]:
+        """Return the mean of p(x | r, v), as rows of the user."""
+        return map_batches(
+            lambda r, v: self.rows.denormalize(self.module.decode(r, v).mean),
+            r,
+            v,
+            like=self.module.like,
+            batch_size=batch_size,
+        )
+
+    # ---------------------------------------------------------------- copies
+
+    def replace(self, **changes: Any) -> "FittedModel":
+        """Return a model with some attributes changed."""
+        return replace(self, **changes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state as arrays: no tensor, and nothing of the device."""
+        module = self.module
+        weights = {name: value.cpu().numpy() for name, value in module.state_dict().items()}
+        built_from = (
+            module.input_shape, module.n_classes, module.n_latents, module.likelihood,
+            copy.copy(vars(module.sizes)),
+        )  # fmt: skip
+        state = {**vars(self), "built_from": built_from, "weights": weights}
+        del state["module"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        *shapes, sizes = state.pop("built_from")
+        weights = {name: torch.from_numpy(value) for name, value in state.pop("weights").items()}
+        module = EquiVAEModule(*shapes, Architecture(**sizes))
+        like = weights["decoder.log_scale"]
+        module.to(like.dtype).load_state_dict(weights)
+        self.__dict__.update(state, module=for_inference(module))
+
+
+def for_inference(module: EquiVAEModule) -> EquiVAEModule:
+    """Return the module in eval mode, without gradients, images with channels last."""
+    if len(module.input_shape) == 3:
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return module.eval().requires_grad_(False)

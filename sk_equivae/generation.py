@@ -1,0 +1,162 @@
+"""What one can do with r and v apart: functions of a `FittedModel`.
+
+Rows come and go in the units, shape and dtype of the user's X; classes are codes, positions
+in `model.classes`. Generated rows are means of p(x | r, v): its own noise is independent from
+feature to feature and shows nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .fitted.loop import BATCH_SIZE
+from .fitted.model import Codes, FittedModel
+from .fitted.prototypes import ClassMeans
+from .fitted.styles import from_class, prior_moments, to_class
+from .model.distributions import prior_v
+from .model.rules import to_float64
+
+Rows = NDArray[Any]
+Floats = NDArray[np.floating[Any]]
+
+
+def sampled_classes(model: FittedModel) -> Codes:
+    """Return the codes of the classes that have a prototype and a prior."""
+    codes = np.flatnonzero(model.has_prototype & (model.class_prior > 0))
+    if len(codes) == 0:
+        raise ValueError(
+            "Expected at least one class with labelled rows seen in training; got none. Call "
+            "`partial_fit` with labelled rows first."
+        )
+    return codes
+
+
+def draw_classes(model: FittedModel, n_samples: int, rng: np.random.RandomState) -> Codes:
+    """Draw classes from p(y)."""
+    codes = sampled_classes(model)
+    prior = model.class_prior[codes]
+    return rng.choice(codes, n_samples, p=prior / prior.sum())
+
+
+def sample(model: FittedModel, codes: Codes, generator: torch.Generator) -> Rows:
+    """Return new rows of some classes: v ~ N(v_mean, v_covariance) of the class."""
+    u = torch.randn(len(codes), model.module.n_latents[1], generator=generator).numpy()
+    return model.decode(model.r(codes), to_class(u, codes, model.v_mean, model.v_covariance))
+
+
+def reconstruct(model: FittedModel, X: Rows, rule: str, codes: Codes | None = None) -> Rows:
+    """Return rows encoded and decoded: r of their class, v the mean of q(v | r_y, x)."""
+    codes, v = model.latents(X, rule, codes)
+    return model.decode(model.r(codes), v)
+
+
+def interpolate(model: FittedModel, A: Rows, B: Rows, n_steps: int, rule: str) -> Rows:
+    """Return the ways from rows of A to rows of B, of shape (n, n_steps, *row_shape)."""
+    (codes_a, v_a), (codes_b, v_b) = model.latents(A, rule), model.latents(B, rule)
+    t = torch.linspace(0, 1, n_steps, dtype=torch.from_numpy(v_a).dtype)[:, None]
+
+    def between(a: Floats, b: Floats) -> Floats:
+        # `lerp` of equal ends is exact, so r does not tremble within a class
+        ends = (torch.from_numpy(end)[:, None] for end in (a, b))
+        return torch.lerp(*ends, t).flatten(0, 1).numpy()  # (n * n_steps, n_latents)
+
+    rows = model.decode(between(model.r(codes_a), model.r(codes_b)), between(v_a, v_b))
+    return rows.reshape(len(v_a), n_steps, *model.rows.row_shape)
+
+
+def transfer_style(
+    model: FittedModel, content: Rows, style: Rows, rule: str, grid: bool = False
+) -> Rows:
+    """Return rows with r of the content's class and v of the style.
+
+    Between two classes v is not taken as it is: what is usual in one class may be odd in
+    the other. It keeps its place relative to the moments of v in its class.
+    """
+    (codes, _), (style_codes, v) = model.latents(content, rule), model.latents(style, rule)
+    n_content, n_style = len(codes), len(style_codes)
+    if grid:
+        codes, style_codes = np.repeat(codes, n_style), np.tile(style_codes, n_content)
+        v = np.tile(v, (n_content, 1))
+    moments = model.v_mean, model.v_covariance
+    moved = to_class(from_class(v, style_codes, *moments), codes, *moments)
+    v = np.where((codes == style_codes)[:, None], v.astype(np.float64), moved)
+    rows = model.decode(model.r(codes), v)
+    return rows.reshape(n_content, n_style, *model.rows.row_shape) if grid else rows
+
+
+def score_samples(model: FittedModel, X: Rows, n_draws: int, generator: torch.Generator) -> Floats:
+    """Return an importance-weighted bound on log p(x), one value per row."""
+    codes = sampled_classes(model)
+    noise = torch.randn(n_draws, model.module.n_latents[1], generator=generator)
+    noise = model.tensor(noise)
+
+    def bound(x: Tensor) -> Tensor:
+        h = model.module.equivariant.embed(x)
+        # log p(x, y), estimated, per class
+        joint = [_log_joint(model, x, h, code, noise) for code in codes]
+        return torch.logsumexp(torch.stack(joint, dim=1), dim=1)
+
+    return model.map(bound, X, batch_size=max(1, BATCH_SIZE // n_draws))
+
+
+def _log_joint(model: FittedModel, x: Tensor, h: Tensor, code: int, noise: Tensor) -> Tensor:
+    """Return an estimate of log p(x, y) by draws of v from q(v | r_y, x), in float64."""
+    module, n_draws = model.module, len(noise)
+    r = model.tensor(model.prototypes[code]).expand(len(x), -1)
+    q_v = module.equivariant(h, r)
+    v = q_v.mean[:, None] + q_v.stddev[:, None] * noise  # (n, n_draws, n_equivariant)
+    p_x = module.decode(r.repeat_interleave(n_draws, dim=0), v.flatten(0, 1))
+    log_x = to_float64(p_x.log_prob(x.repeat_interleave(n_draws, dim=0)))
+    v, stddev, drawn = to_float64(v), to_float64(q_v.stddev), to_float64(noise)
+    log_q = prior_v(drawn).log_prob(drawn) - stddev.log().sum(dim=1, keepdim=True)
+    log_ratio = prior_v(v).log_prob(v) - log_q  # (n, n_draws)
+    log_p_x = torch.logsumexp(log_x.reshape(len(x), n_draws) + log_ratio, dim=1)
+    return log_p_x - np.log(n_draws) + np.log(model.class_prior[code])
+
+
+def add_classes(model: FittedModel, X: Rows, codes: Codes, new: NDArray[Any]) -> FittedModel:
+    """Return a model that knows new classes from a few rows of each, without training.
+
+    Parameters
+    ----------
+    model : FittedModel
+    X : ndarray of shape (n, n_features)
+    codes : ndarray of shape (n,)
+        Positions in `new`.
+    new : ndarray of shape (n_new,)
+        Labels that are not in `model.classes`.
+    """
+    module = model.module
+    means = ClassMeans(len(new), module.n_hidden)
+
+    def add(x: Tensor, code: Tensor) -> None:
+        means.update(module.invariant.embed(x), code, torch.ones(len(x)))
+
+    model.map(add, X, codes)
+    with torch.inference_mode():
+        prototypes = module.invariant.head(means.means.to(module.like)).cpu().numpy()
+    n_old, n_all = len(model.classes), len(model.classes) + len(new)
+    classes = np.concatenate([model.classes, new])
+    if model.classes.dtype.kind in "iu" and classes.dtype.kind == "f":
+        classes = classes.astype(np.int64)  # the labels 8.0 and 9.0 beside 0, ..., 7
+    order = np.argsort(classes, kind="stable")
+    prior = np.full(len(new), model.class_prior.sum() / n_all)  # as frequent as the average class
+    v_mean, v_covariance = prior_moments(len(new), module.n_latents[1])
+    count = np.bincount(codes, minlength=len(new)).astype(np.float64)
+
+    def joined(old: NDArray[Any], added: NDArray[Any]) -> NDArray[Any]:
+        return np.concatenate([old, added])[order]
+
+    return model.replace(
+        classes=classes[order],
+        class_count=joined(model.class_count, count),
+        class_prior=joined(model.class_prior * n_old / n_all, prior),
+        class_embeddings=joined(model.class_embeddings, means.means.numpy()),
+        prototypes=joined(model.prototypes, prototypes),
+        v_mean=joined(model.v_mean, v_mean),
+        v_covariance=joined(model.v_covariance, v_covariance),
+        trained=np.argsort(order)[model.trained],
+    )

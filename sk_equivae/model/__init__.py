@@ -1,0 +1,17 @@
+"""The paper, in torch alone: densities, networks, complements, bounds and rules.
+
+Reading order: `distributions`, `layers`, `networks`, `randomness`, `module`, `complements`,
+`bounds`, `rules`. Each file knows only those before it.
+"""
+
+from .bounds import labeled_elbo, semi_supervised_elbo, unlabeled_elbo
+from .module import EquiVAEModule
+from .networks import Architecture
+
+__all__ = [
+    "Architecture",
+    "EquiVAEModule",
+    "labeled_elbo",
+    "semi_supervised_elbo",
+    "unlabeled_elbo",
+]

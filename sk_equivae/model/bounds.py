@@ -1,0 +1,167 @@
+"""The bounds of the paper (Eqs. 4, 6 and 7): from module and batch to named terms.
+
+Every function returns what is to be *maximised*. In `history_` a term is its average per
+row:
+
+==================  ========================================================
+`reconstruction`    E_q log p(x | r_y, v)
+`kl_v`              KL[q(v | r_y, x) || p(v)]
+`kl_y`              KL[q(y | x) || p(y)], unlabelled rows
+`log_p_y`           log p(y), labelled rows
+`elbo`              reconstruction - kl_v - kl_y + log_p_y (Eq. 7)
+==================  ========================================================
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .complements import ComplementPool
+from .distributions import kl_v, kl_y
+from .module import EquiVAEModule
+
+TERMS = ("elbo", "reconstruction", "kl_v", "kl_y", "log_p_y")
+
+
+class LatentTerms(NamedTuple):
+    """The two terms of the bounds that go through v, one value per pair of row and class."""
+
+    reconstruction: Tensor
+    kl_v: Tensor
+
+
+def latent_terms(
+    module: EquiVAEModule,
+    x: Tensor,
+    h: Tensor,
+    r: Tensor,
+    generator: torch.Generator | None = None,
+) -> LatentTerms:
+    r"""Return :math:`E_{q(v|r_y,x)} \log p(x|r_y, v)` and :math:`D_{KL}[q(v|r_y,x) || p(v)]`.
+
+    Parameters
+    ----------
+    module : EquiVAEModule
+    x : Tensor of shape (n, *input_shape)
+    h : Tensor of shape (n, n_hidden)
+        What `module.equivariant.embed` gives for x.
+    r : Tensor of shape (n, n_invariant)
+    generator : torch.Generator, optional
+        Source of the one sample of v. Without it v is the mean of q(v | r_y, x).
+    """
+    q_v = module.equivariant(h, r)
+    v = q_v.mean
+    if generator is not None:
+        noise = torch.randn(v.shape, generator=generator, device=x.device, dtype=x.dtype)
+        v = v + q_v.stddev * noise
+    return LatentTerms(module.decode(r, v).log_prob(x), kl_v(q_v))
+
+
+def labeled_elbo(terms: LatentTerms, log_p_y: Tensor) -> Tensor:
+    r"""Return the bound on log p(x, y), one value per row (Eq. 4).
+
+    .. math:: \mathcal{L}_{lab} = E_{q(v|r_y,x)} \log p(x|r_y, v)
+              - D_{KL}[q(v|r_y,x) || p(v)] + \log p(y)
+    """
+    return terms.reconstruction - terms.kl_v + log_p_y
+
+
+def unlabeled_elbo(terms: LatentTerms, q_y: Tensor, log_prior: Tensor) -> Tensor:
+    r"""Return the bound on log p(x), one value per row (Eq. 6).
+
+    .. math:: \mathcal{L}_{unlab} = E_{q(y|x)} \Big[ E_{q(v|r_y,x)} \log p(x|r_y, v)
+              - D_{KL}[q(v|r_y,x) || p(v)] \Big] - D_{KL}[q(y|x) || p(y)]
+
+    Parameters
+    ----------
+    terms : LatentTerms of shape (n, n_classes)
+        Any finite value where `q_y` is 0.
+    q_y : Tensor of shape (n, n_classes)
+    log_prior : Tensor of shape (n_classes,)
+    """
+    return (q_y * (terms.reconstruction - terms.kl_v)).sum(dim=1) - kl_y(q_y, log_prior)
+
+
+class CountedRows(NamedTuple):
+    """The rows of a batch that the bound counts, and their weights in Eq. 7.
+
+    Attributes
+    ----------
+    rows : Tensor of shape (n_counted,)
+        Positions in the batch.
+    labeled, unlabeled : Tensor of shape (n,)
+        Weights of all rows of the batch. A row that counts has one of the two, and the
+        other is 0.
+    any_unlabeled : bool
+        Whether any row is unlabelled; known without waiting for the device.
+    """
+
+    rows: Tensor
+    labeled: Tensor
+    unlabeled: Tensor
+    any_unlabeled: bool
+
+
+def semi_supervised_elbo(
+    module: EquiVAEModule,
+    x: Tensor,
+    y: Tensor,
+    q_y: Tensor,
+    pool: ComplementPool,
+    counted: CountedRows,
+    log_prior: Tensor,
+    generator: torch.Generator,
+) -> dict[str, Tensor]:
+    r"""Return the bound on all rows (Eq. 7) and its terms, estimated from a batch.
+
+    .. math:: \mathcal{L}_{semi} = \sum_{x\ unlab.} \mathcal{L}_{unlab}
+              + \sum_{(x, y)\ lab.} \mathcal{L}_{lab}
+
+    The weights turn the two sums over the batch into estimates of the sums over the data.
+    Only pairs of a row that counts and a class of non-zero q(y | x) are decoded.
+
+    Parameters
+    ----------
+    module : EquiVAEModule
+    x : Tensor of shape (n, *input_shape)
+    y : Tensor of shape (n,)
+        -1 for unlabelled rows.
+    q_y : Tensor of shape (n, n_classes)
+        One-hot for labelled rows.
+    pool : ComplementPool
+    counted : CountedRows
+    log_prior : Tensor of shape (n_classes,)
+    generator : torch.Generator
+    """
+    rows, classes = _pairs(y, q_y, counted)  # (n_pairs,)
+    r = module.invariant.head(pool.mean(rows, classes, generator))  # (n_pairs, n_invariant)
+    # each row is embedded once, whatever the number of its classes
+    place = torch.zeros_like(y)
+    place[counted.rows] = torch.arange(len(counted.rows), device=y.device)
+    h = module.equivariant.embed(x[counted.rows])[place[rows]]  # (n_pairs, n_hidden)
+    of_pairs = latent_terms(module, x[rows], h, r, generator)
+    empty = torch.zeros_like(q_y)
+    terms = LatentTerms(*(empty.index_put((rows, classes), term) for term in of_pairs))  # (n, K)
+    # for a labelled row q(y | x) is one-hot, and this picks its class
+    expected = LatentTerms(*((q_y * term).sum(dim=1) for term in terms))  # (n,)
+    log_p_y = log_prior[y.clamp(min=0)]
+    labeled = counted.labeled * labeled_elbo(expected, log_p_y)
+    unlabeled = counted.unlabeled * unlabeled_elbo(terms, q_y, log_prior)
+    weight = counted.labeled + counted.unlabeled
+    return {
+        "elbo": labeled.sum() + unlabeled.sum(),
+        "reconstruction": (weight * expected.reconstruction).sum(),
+        "kl_v": (weight * expected.kl_v).sum(),
+        "kl_y": (counted.unlabeled * kl_y(q_y, log_prior)).sum(),
+        "log_p_y": (counted.labeled * log_p_y).sum(),
+    }
+
+
+def _pairs(y: Tensor, q_y: Tensor, counted: CountedRows) -> tuple[Tensor, Tensor]:
+    """Return the row and the class of each pair to decode."""
+    if not counted.any_unlabeled:
+        return counted.rows, y[counted.rows]
+    is_counted = torch.zeros_like(counted.labeled).index_fill(0, counted.rows, 1.0)
+    rows, classes = (q_y.detach() * is_counted[:, None]).nonzero(as_tuple=True)
+    return rows, classes

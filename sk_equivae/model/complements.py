@@ -1,0 +1,132 @@
+"""Who stands in for whom inside a batch: the samples behind r_y (Eq. 2)."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def draw_m(m_max: int, generator: torch.Generator) -> Tensor:
+    """Draw m uniformly from 1, ..., m_max; it stays on the device, so nothing waits for it."""
+    return torch.randint(1, m_max + 1, (), generator=generator, device=generator.device)
+
+
+def complements(
+    rows: Tensor,
+    classes: Tensor,
+    codes: Tensor,
+    m: Tensor | int,
+    m_max: int,
+    generator: torch.Generator,
+) -> Tensor:
+    r"""Return weights that average m random rows of a class, never the row itself.
+
+    For each pair (n, y) of a row and a class, the m samples :math:`x^i` of
+
+    .. math:: r_y \approx \frac1m \sum_{i=1}^m f(x^i), \quad
+              x^i \in \mathcal{D}^y \setminus \{x_n\} \qquad \text{(Eq. 2)}
+
+    are drawn without replacement from the rows of the batch.
+
+    Parameters
+    ----------
+    rows, classes : Tensor of shape (n_pairs,)
+        The row n and the class y of each pair.
+    codes : Tensor of shape (n_rows,)
+        The class of each row of the batch; -1 for rows that stand in for no other.
+    m : Tensor or int
+        Number of rows to average; a class with fewer candidates uses all of them.
+    m_max : int
+        Upper limit of m.
+    generator : torch.Generator
+
+    Returns
+    -------
+    weights : Tensor of shape (n_pairs, n_rows)
+        Rows sum to 1, or to 0 where the batch holds no candidate.
+
+    Examples
+    --------
+    >>> import torch
+    >>> codes = torch.tensor([0, 0, 1, 0, -1])
+    >>> rows, classes = torch.tensor([0, 2, 4]), torch.tensor([0, 1, 1])
+    >>> complements(rows, classes, codes, m=2, m_max=2, generator=torch.Generator())
+    tensor([[0.0000, 0.5000, 0.0000, 0.5000, 0.0000],
+            [0.0000, 0.0000, 0.0000, 0.0000, 0.0000],
+            [0.0000, 0.0000, 1.0000, 0.0000, 0.0000]])
+    """
+    n_rows = len(codes)
+    itself = rows[:, None] == torch.arange(n_rows, device=rows.device)
+    candidates = (classes[:, None] == codes) & ~itself  # (n_pairs, n_rows)
+    order = torch.rand(candidates.shape, generator=generator, device=rows.device)
+    drawn = order.masked_fill(~candidates, -1.0).topk(min(m_max, n_rows), dim=1)
+    first = torch.arange(drawn.values.shape[1], device=rows.device) < m
+    kept = ((drawn.values >= 0) & first).to(order.dtype)
+    picked = torch.zeros_like(order).scatter_(1, drawn.indices, kept)
+    return picked / picked.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+def leave_one_out(h: Tensor, codes: Tensor, n_classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return means of `h` over each class, and for each row over the others of its class.
+
+    Parameters
+    ----------
+    h : Tensor of shape (n_rows, n_hidden)
+    codes : Tensor of shape (n_rows,)
+        -1 for rows that belong to no class; their second mean is 0.
+    n_classes : int
+
+    Returns
+    -------
+    class_means : Tensor of shape (n_classes, n_hidden)
+        0 for a class without rows.
+    other_means : Tensor of shape (n_rows, n_hidden)
+        0 for a row with no other of its class.
+    counts : Tensor of shape (n_classes,)
+    """
+    member = (codes[:, None] == torch.arange(n_classes, device=codes.device)).to(h.dtype)
+    counts = member.sum(dim=0)
+    sums = member.T @ h
+    own = member @ sums - h  # (n_rows, n_hidden)
+    n_others = member @ counts - 1
+    other_means = own / n_others.clamp(min=1)[:, None]
+    return (
+        sums / counts.clamp(min=1)[:, None],
+        other_means * (n_others > 0)[:, None],
+        counts,
+    )
+
+
+@dataclass
+class ComplementPool:
+    """The rows of a batch that may stand in for others, and what to do without any.
+
+    Parameters
+    ----------
+    h : Tensor of shape (n_rows, n_hidden)
+        Embeddings of the rows of the batch; each row is embedded once.
+    codes : Tensor of shape (n_rows,)
+        The class of each row; -1 for rows that stand in for no other.
+    m_max : int
+    draw : bool
+        Draw m at random, as in training. Otherwise m is m_max.
+    last_means : Tensor of shape (n_classes, n_hidden)
+        The means of earlier batches, for classes that this batch does not hold.
+    seen : Tensor of shape (n_classes,)
+        Which classes have such a mean.
+    """
+
+    h: Tensor
+    codes: Tensor
+    m_max: int
+    draw: bool
+    last_means: Tensor
+    seen: Tensor
+
+    def mean(self, rows: Tensor, classes: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the mean embedding for each pair of a row and a class (Eq. 2)."""
+        m = draw_m(self.m_max, generator) if self.draw else self.m_max
+        weights = complements(rows, classes, self.codes, m, self.m_max, generator).to(self.h.dtype)
+        alone = weights.sum(dim=1, keepdim=True) == 0
+        fallback = torch.where(self.seen[classes, None], self.last_means[classes], self.h[rows])
+        return torch.where(alone, fallback, weights @ self.h)  # (n_pairs, n_hidden)

@@ -1,0 +1,82 @@
+"""The densities of the model, each in one place.
+
+=====================  =====================================================
+p(v)                   :func:`prior_v`, a unit normal
+q(v | r_y, x)          :func:`posterior_v`, a diagonal normal (Eq. 3)
+p(x | r_y, v)          :func:`likelihood_x`, independent features
+KL[q(v | ...) || p(v)] :func:`kl_v`
+KL[q(y | x) || p(y)]   :func:`kl_y`
+=====================  =====================================================
+
+To add a likelihood, write a function of the decoder's output and the scale, and register
+it in `LIKELIHOODS`.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.distributions import Bernoulli, Distribution, Independent, Normal, kl_divergence
+
+# Outside this range the normal carries no more information than at its ends, and its
+# exponential overflows. The clamp keeps the bound finite however training goes.
+LOG_VARIANCE_RANGE = (-10.0, 4.0)
+
+
+def prior_v(like: Tensor) -> Distribution:
+    r"""Return the prior :math:`p(v) = \mathcal{N}(0, I)`, with the shape and dtype of `like`."""
+    zero = torch.zeros_like(like)
+    return Independent(Normal(zero, torch.ones_like(like), validate_args=False), 1)
+
+
+def posterior_v(mean: Tensor, log_variance: Tensor) -> Independent:
+    r"""Return the approximate posterior of the equivariant latent (Eq. 3).
+
+    .. math:: q(v|r_y, x) = \mathcal{N}\big(\mu(r_y, x), \sigma^2(r_y, x) I\big)
+    """
+    scale = (0.5 * log_variance.clamp(*LOG_VARIANCE_RANGE)).exp()
+    return Independent(Normal(mean, scale, validate_args=False), 1)
+
+
+def _bernoulli(output: Tensor, scale: Tensor) -> Distribution:
+    return Bernoulli(logits=output, validate_args=False)
+
+
+def _gaussian(output: Tensor, scale: Tensor) -> Distribution:
+    return Normal(output, scale, validate_args=False)
+
+
+LIKELIHOODS: dict[str, Callable[[Tensor, Tensor], Distribution]] = {
+    "bernoulli": _bernoulli,
+    "gaussian": _gaussian,
+}
+
+
+def likelihood_x(name: str, output: Tensor, scale: Tensor) -> Independent:
+    r"""Return the likelihood :math:`p(x | r_y, v)` of independent features.
+
+    Parameters
+    ----------
+    name : {"bernoulli", "gaussian"}
+    output : Tensor of shape (n, ...)
+        What the decoder returns: logits for "bernoulli", means for "gaussian".
+    scale : Tensor
+        Standard deviation of the features for "gaussian".
+    """
+    return Independent(LIKELIHOODS[name](output, scale), output.ndim - 1)
+
+
+def kl_v(q_v: Distribution) -> Tensor:
+    r"""Return :math:`D_{KL}[q(v|r_y, x) || p(v)]`, one value per row."""
+    return kl_divergence(q_v, prior_v(q_v.mean))
+
+
+def kl_y(q_y: Tensor, log_prior: Tensor) -> Tensor:
+    r"""Return :math:`D_{KL}[q(y|x) || p(y)]`, one value per row, with :math:`0 \log 0 = 0`.
+
+    `Categorical` does not fit here: it renormalises a one-hot row to probabilities of
+    `eps`, and the divergence is then not exactly `-log p(y)`.
+    """
+    possible = q_y > 0
+    log_ratio = q_y.clamp(min=torch.finfo(q_y.dtype).tiny).log() - log_prior
+    return (q_y * log_ratio.masked_fill(~possible, 0.0)).sum(dim=1)

@@ -1,0 +1,242 @@
+"""`EquiVAEModule`: the networks of the model together, and nothing of their training.
+
+The generative model (Eq. 1) of a row x of class y is::
+
+    y ~ Categorical(class_prior)
+    r = r_y, from other rows of class y          (Eq. 2)
+    v ~ Normal(0, I)
+    x ~ p(x | r, v)
+
+and inference goes by::
+
+    q(v, y | x) = q(v | r_y, x) q(y | x)         (Eqs. 3 and 5)
+"""
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.distributions import Independent
+
+from .distributions import likelihood_x, posterior_v
+from .networks import (
+    Architecture,
+    initialize,
+    make_body,
+    make_decoder_body,
+    output_layer,
+)
+from .randomness import dropout, private_global_generator
+
+Latents = tuple[int, int]
+
+
+class WithBody(nn.Module):
+    """A network with a body, which may compute in bfloat16; the rest is too small to gain."""
+
+    body: nn.Module
+    amp = False
+
+    def run_body(self, x: Tensor) -> Tensor:
+        """Return the body's features of x."""
+        if not self.amp:
+            return self.body(x)
+        with torch.autocast(x.device.type, torch.bfloat16):
+            return self.body(x).to(x.dtype)
+
+
+class InvariantEncoder(WithBody):
+    """f_inv(x) = head(embed(x)); the mean over complements is taken between the two."""
+
+    def __init__(
+        self, input_shape: tuple[int, ...], sizes: Architecture, n_invariant: int, n_classes: int
+    ):
+        super().__init__()
+        self.body, n_features = make_body(
+            sizes.invariant_body, input_shape, sizes, sizes.batch_norm
+        )
+        self.dense = nn.Linear(n_features, sizes.hidden[0])
+        self.hidden = nn.Linear(*sizes.hidden)
+        self.output = output_layer(sizes.hidden[1], n_invariant)
+        self.linear = output_layer(n_invariant, n_classes)  # used in training only
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Return the embedding of single rows."""
+        return F.relu(self.dense(self.run_body(x)))
+
+    def head(self, h: Tensor) -> Tensor:
+        """Return f_inv of an embedding, or r of a mean of embeddings."""
+        return self.output(F.relu(self.hidden(h)))
+
+
+class EquivariantEncoder(WithBody):
+    """q(v | r_y, x) from a body of its own and a dense layer of r_y."""
+
+    def __init__(self, input_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
+        super().__init__()
+        n_invariant, n_equivariant = n_latents
+        self.body, n_features = make_body(sizes.equivariant_body, input_shape, sizes)
+        self.dense = nn.Linear(n_features, sizes.hidden[0])
+        self.dense_r = nn.Linear(n_invariant, sizes.hidden[1])
+        n_joint = sum(sizes.hidden)
+        self.hidden_mean = nn.Linear(n_joint, sizes.hidden[1])
+        self.mean = output_layer(sizes.hidden[1], n_equivariant)
+        self.hidden_variance = nn.Linear(n_joint, sizes.hidden[1])
+        self.log_variance = output_layer(sizes.hidden[1], n_equivariant)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Return the embedding of single rows."""
+        return F.relu(self.dense(self.run_body(x)))
+
+    def forward(self, h: Tensor, r: Tensor) -> Independent:
+        """Return q(v | r_y, x) of embedded rows (Eq. 3)."""
+        joint = torch.cat([h, F.relu(self.dense_r(r))], dim=1)
+        mean = self.mean(F.relu(self.hidden_mean(joint)))
+        return posterior_v(mean, self.log_variance(F.relu(self.hidden_variance(joint))))
+
+
+class LabelPosterior(WithBody):
+    """Logits of q(y | x), from a body of its own and stop_grad(f_inv(x))."""
+
+    def __init__(
+        self, input_shape: tuple[int, ...], sizes: Architecture, n_invariant: int, n_classes: int
+    ):
+        super().__init__()
+        self.body, n_features = make_body(
+            sizes.posterior_body, input_shape, sizes, sizes.batch_norm
+        )
+        first, second = sizes.hidden
+        self.dense = nn.Linear(n_features, first)
+        self.hidden = nn.ModuleList(
+            [nn.Linear(first + n_invariant, first), nn.Linear(first, second)]
+        )
+        self.output = output_layer(second, n_classes)
+        self.dropout = sizes.dropout
+
+    def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Return the logits; a generator switches dropout on."""
+        h = torch.cat([F.relu(self.dense(self.run_body(x))), f_inv.detach()], dim=1)
+        for layer in self.hidden:
+            h = dropout(F.relu(layer(h)), self.dropout, generator)
+        return self.output(h)
+
+
+class Decoder(WithBody):
+    """The output of p(x | r_y, v): logits or means, and the scale of a Gaussian."""
+
+    def __init__(self, output_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
+        super().__init__()
+        n_invariant, n_equivariant = n_latents
+        first, second = sizes.hidden
+        self.dense_r = nn.Linear(n_invariant, second)
+        self.dense_v = nn.Linear(n_equivariant, second)
+        self.dense = nn.Linear(2 * second, first)
+        self.body = make_decoder_body(sizes.decoder, first, output_shape, sizes)
+        self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale_rate = sizes.log_scale_rate
+        self.min_scale = sizes.min_scale
+
+    @property
+    def scale(self) -> Tensor:
+        """Standard deviation of Gaussian features.
+
+        Adam moves every parameter by about the learning rate, whatever its gradient, and
+        the log of the scale has a long way to go: `log_scale_rate` speeds it up.
+        """
+        return (self.log_scale * self.log_scale_rate).exp().clamp(min=self.min_scale)
+
+    def forward(self, r: Tensor, v: Tensor) -> Tensor:
+        """Return logits or means."""
+        h = torch.cat([F.relu(self.dense_r(r)), F.relu(self.dense_v(v))], dim=1)
+        return self.run_body(F.relu(self.dense(h)))
+
+
+class EquiVAEModule(nn.Module):
+    """All networks of the model, for rows of one shape and a number of classes.
+
+    Rows enter as `sk_equivae.fitted.RowSpec` normalises them.
+
+    Parameters
+    ----------
+    input_shape : tuple
+        `(channels, height, width)` of an image or `(n_features,)` of a tabular row.
+    n_classes : int
+    n_latents : (int, int)
+        Sizes of r and v.
+    likelihood : {"bernoulli", "gaussian"}
+    sizes : Architecture
+    seed : int
+        Seed of the initial weights.
+    """
+
+    def __init__(
+        self,
+        input_shape: tuple[int, ...],
+        n_classes: int,
+        n_latents: Latents,
+        likelihood: str,
+        sizes: Architecture,
+        seed: int = 0,
+    ):
+        super().__init__()
+        self.input_shape = input_shape
+        self.n_classes = n_classes
+        self.n_latents = n_latents
+        self.likelihood = likelihood
+        self.sizes = sizes
+        with private_global_generator(seed):
+            self.invariant = InvariantEncoder(input_shape, sizes, n_latents[0], n_classes)
+            self.equivariant = EquivariantEncoder(input_shape, sizes, n_latents)
+            self.posterior = LabelPosterior(input_shape, sizes, n_latents[0], n_classes)
+            self.decoder = Decoder(input_shape, sizes, n_latents)
+        self._initialize(torch.Generator().manual_seed(seed))
+
+    def _initialize(self, generator: torch.Generator) -> None:
+        sizes = self.sizes
+        given = (
+            sizes.invariant_body, sizes.equivariant_body, sizes.posterior_body, sizes.decoder,
+        )  # fmt: skip
+        for network, part in zip(given, self.parts, strict=True):
+            kept = copy.deepcopy(part.body) if network is not None else None
+            initialize(part, generator)
+            if kept is not None:
+                part.body = kept  # it may be pre-trained
+        nn.init.constant_(self.equivariant.log_variance.bias, sizes.first_log_variance)
+
+    @property
+    def parts(self) -> tuple[WithBody, ...]:
+        """The four networks."""
+        return self.invariant, self.equivariant, self.posterior, self.decoder
+
+    @property
+    def like(self) -> Tensor:
+        """A parameter, for the device and dtype of the networks."""
+        return self.decoder.log_scale
+
+    @property
+    def n_hidden(self) -> int:
+        """Size of the embedding between body and head of f_inv."""
+        return self.invariant.dense.out_features
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the logits of q(y | x)."""
+        return self.classify(x)
+
+    def f_inv(self, x: Tensor) -> Tensor:
+        """Return the invariant representation of single rows."""
+        return self.invariant.head(self.invariant.embed(x))
+
+    def classify(
+        self, x: Tensor, f_inv: Tensor | None = None, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Return the logits of q(y | x) (Eq. 5); a generator switches dropout on."""
+        return self.posterior(x, self.f_inv(x) if f_inv is None else f_inv, generator)
+
+    def encode(self, x: Tensor, r: Tensor) -> Independent:
+        """Return q(v | r_y, x) (Eq. 3)."""
+        return self.equivariant(self.equivariant.embed(x), r)
+
+    def decode(self, r: Tensor, v: Tensor) -> Independent:
+        """Return p(x | r_y, v) (Eq. 1)."""
+        return likelihood_x(self.likelihood, self.decoder(r, v), self.decoder.scale)

@@ -1,0 +1,281 @@
+"""The networks of Appendix B: bodies of the encoders, body of the decoder, initialisation.
+
+A *body* turns rows into flat features. Every encoder has one of its own, and the decoder
+ends in the mirror of one. Users may replace them: see :func:`make_body` and
+:func:`make_decoder_body` for what a network in their place must do.
+"""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .layers import Conv, UpConv, run_fused
+
+# The convolutions end in a grid of about this size. Larger grids are pooled to it, so that
+# the number of parameters does not grow with the image.
+MAX_GRID = 2
+# Of an image below this size a 5x5 kernel would cover the half; it gets 3x3 kernels.
+SMALL_IMAGE = 16
+
+Body = nn.Module | Callable[..., nn.Module] | None
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Sizes and parts of the networks; see `sk_equivae.Networks` for what each one means."""
+
+    hidden: tuple[int, int] = (128, 64)
+    filters: tuple[int, ...] = (8, 16, 32, 64, 64)
+    kernel_size: int = 5
+    dense: int = 128
+    batch_norm: bool = False
+    dropout: float = 0.1
+    first_log_variance: float = -3.0
+    log_scale_rate: float = 10.0
+    min_scale: float = 0.1
+    invariant_body: Body = None
+    equivariant_body: Body = None
+    posterior_body: Body = None
+    decoder: Body = None
+
+    @property
+    def has_user_networks(self) -> bool:
+        """Whether any network is the user's own."""
+        bodies = (self.invariant_body, self.equivariant_body, self.posterior_body, self.decoder)
+        return any(body is not None for body in bodies)
+
+
+def strides(height: int, width: int, n_layers: int = 5) -> tuple[int, ...]:
+    """Return the strides of the convolutions: 1, 2, 2, 2, 2 from 24 pixels on (Appendix B).
+
+    Smaller images are halved less often, or the last layers would see one pixel.
+
+    Examples
+    --------
+    >>> strides(28, 28), strides(16, 16), strides(8, 8)
+    ((1, 2, 2, 2, 2), (1, 2, 2, 1, 2), (1, 1, 2, 1, 2))
+    """
+    n_slots = n_layers - 1
+    n_halvings = min(n_slots, round(math.log2(min(height, width) / MAX_GRID)))
+    halved = {(i + 1) * n_slots // n_halvings - 1 for i in range(n_halvings)}
+    return (1, *(2 if slot in halved else 1 for slot in range(n_slots)))
+
+
+def _grids(height: int, width: int, n_layers: int) -> list[tuple[int, int]]:
+    """Return the size of the image before the convolutions and after each of them."""
+    grids = [(height, width)]
+    for stride in strides(height, width, n_layers):
+        h, w = grids[-1]
+        grids.append((math.ceil(h / stride), math.ceil(w / stride)))
+    return grids
+
+
+def _kernel_size(sizes: Architecture, height: int, width: int) -> int:
+    return sizes.kernel_size if min(height, width) >= SMALL_IMAGE else min(3, sizes.kernel_size)
+
+
+class ConvBody(nn.Sequential):
+    """Convolutions with rectifiers, the first of stride 1, the others as in `strides`."""
+
+    def __init__(self, input_shape: Shape, sizes: Architecture, batch_norm: bool = False):
+        channels, height, width = input_shape
+        n_layers = len(sizes.filters)
+        *grids, last = _grids(height, width, n_layers)
+        kernel_size = _kernel_size(sizes, height, width)
+        layers: list[nn.Module] = []
+        for n_filters, stride, grid in zip(
+            sizes.filters, strides(height, width, n_layers), grids, strict=True
+        ):
+            layers.append(Conv(channels, n_filters, grid, stride, kernel_size))
+            if batch_norm:
+                layers.append(nn.BatchNorm2d(n_filters))
+            layers.append(nn.ReLU())
+            channels = n_filters
+        if max(last) > MAX_GRID:
+            layers.append(nn.AdaptiveAvgPool2d(tuple(min(s, MAX_GRID) for s in last)))
+        super().__init__(*layers, nn.Flatten())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return flat features."""
+        if self.training or torch.is_grad_enabled():
+            return super().forward(x)
+        return run_fused(self, x)
+
+
+class ConvDecoderBody(nn.Module):
+    """The mirror of `ConvBody`: from flat features to an image of logits or means."""
+
+    def __init__(self, n_inputs: int, output_shape: Shape, sizes: Architecture):
+        super().__init__()
+        channels, height, width = output_shape
+        n_filters = sizes.filters[::-1]  # (64, 64, 32, 16, 8)
+        grids = _grids(height, width, len(n_filters))[::-1]
+        self.start = (n_filters[0], *(min(s, MAX_GRID) for s in grids[0]))
+        self.grid = grids[0]
+        self.dense = nn.Linear(n_inputs, math.prod(self.start))
+        kernel_size = _kernel_size(sizes, height, width)
+        layers: list[nn.Module] = []
+        for i, stride in enumerate(strides(height, width, len(n_filters))[:0:-1]):
+            before, after = n_filters[i : i + 2]
+            if stride == 2:
+                layers.append(UpConv(before, after, grids[i], grids[i + 1], kernel_size))
+            else:
+                layers.append(Conv(before, after, grids[i], 1, kernel_size))
+            layers.append(nn.ReLU())
+        last = Conv(n_filters[-1], channels, grids[-1], 1, kernel_size)
+        self.layers = nn.Sequential(*layers, last)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Return logits or means of shape (n, c, h, w)."""
+        x = F.relu(self.dense(h)).unflatten(1, self.start)  # (n, 64, h/16, w/16)
+        if self.grid != self.start[1:]:
+            x = F.interpolate(x, size=self.grid)
+        return self.layers(x)
+
+
+class DenseBody(nn.Sequential):
+    """Two dense layers in the place of the convolutions, for tabular rows."""
+
+    def __init__(self, input_shape: Shape, sizes: Architecture):
+        (n_features,) = input_shape
+        super().__init__(
+            nn.Linear(n_features, sizes.dense),
+            nn.ReLU(),
+            nn.Linear(sizes.dense, sizes.dense),
+            nn.ReLU(),
+        )
+
+
+class DenseDecoderBody(nn.Sequential):
+    """The mirror of `DenseBody`."""
+
+    def __init__(self, n_inputs: int, output_shape: Shape, sizes: Architecture):
+        (n_features,) = output_shape
+        super().__init__(
+            nn.Linear(n_inputs, sizes.dense), nn.ReLU(), nn.Linear(sizes.dense, n_features)
+        )
+
+
+def _own_network(network: nn.Module | Callable[..., nn.Module], *shapes: object) -> nn.Module:
+    """Return a copy of a module, or what a class or function builds for the shapes."""
+    return copy.deepcopy(network if isinstance(network, nn.Module) else network(*shapes))
+
+
+def _output_for_zeros(name: str, network: nn.Module, in_shape: Shape, expected: str) -> Tensor:
+    """Run a network on two rows of zeros, in eval mode so that its statistics stay."""
+    wanted = f"map a tensor of shape (2, {', '.join(map(str, in_shape))}) to {expected}"
+    training = isinstance(network, nn.Module) and network.training
+    try:
+        with torch.no_grad():
+            if isinstance(network, nn.Module):
+                network.eval()
+            out = network(torch.zeros((2, *in_shape)))
+    except Exception as error:
+        raise ValueError(
+            f"The {name} {type(network).__name__} should {wanted}; it raised: {error}"
+        ) from error
+    if isinstance(network, nn.Module):
+        network.train(training)
+    if not isinstance(out, Tensor):
+        raise ValueError(
+            f"The {name} {type(network).__name__} should {wanted}; got {type(out).__name__}."
+        )
+    return out
+
+
+def make_body(
+    body: Body, input_shape: Shape, sizes: Architecture, batch_norm: bool = False
+) -> tuple[nn.Module, int]:
+    """Return a body for rows of `input_shape`, and the number of its outputs.
+
+    Parameters
+    ----------
+    body : torch.nn.Module, callable or None
+        A module is copied; a class or function is called with `input_shape`,
+        `(channels, height, width)` or `(n_features,)`. It maps a float tensor of shape
+        `(n, *input_shape)` to `(n, ...)`, which is flattened. None gives the paper's
+        convolutions, or dense layers for tabular rows.
+    input_shape : tuple
+    sizes : Architecture
+    batch_norm : bool
+        Put batch normalisation into our own convolutions.
+    """
+    if body is not None:
+        own = _own_network(body, input_shape)
+    elif len(input_shape) == 3:
+        own = ConvBody(input_shape, sizes, batch_norm)
+    else:
+        own = DenseBody(input_shape, sizes)
+    out = _output_for_zeros("body", own, input_shape, "(2, ...)")
+    if out.ndim < 2 or len(out) != 2:
+        raise ValueError(
+            f"The body {type(own).__name__} should return one row per row of its input, of "
+            f"shape (2, ...) for 2 rows; got {tuple(out.shape)}."
+        )
+    return nn.Sequential(own, nn.Flatten()), out[0].numel()
+
+
+def make_decoder_body(
+    body: Body, n_inputs: int, output_shape: Shape, sizes: Architecture
+) -> nn.Module:
+    """Return a decoder body from `n_inputs` to rows of `output_shape`.
+
+    Parameters
+    ----------
+    body : torch.nn.Module, callable or None
+        A module is copied; a class or function is called with `n_inputs` and
+        `output_shape`. It maps `(n, n_inputs)` to `(n, *output_shape)`: logits for a
+        Bernoulli, means for a Gaussian likelihood.
+    n_inputs : int
+    output_shape : tuple
+    sizes : Architecture
+    """
+    if body is not None:
+        own = _own_network(body, n_inputs, output_shape)
+    elif len(output_shape) == 3:
+        own = ConvDecoderBody(n_inputs, output_shape, sizes)
+    else:
+        own = DenseDecoderBody(n_inputs, output_shape, sizes)
+    expected = (2, *output_shape)
+    got = tuple(_output_for_zeros("decoder", own, (n_inputs,), str(expected)).shape)
+    if got != expected:
+        raise ValueError(
+            f"The decoder {type(own).__name__} should map a tensor of shape (2, {n_inputs}) "
+            f"to {expected}; got {got}."
+        )
+    return own
+
+
+def output_layer(n_inputs: int, n_outputs: int) -> nn.Linear:
+    """Return a linear layer that no rectifier follows."""
+    layer = nn.Linear(n_inputs, n_outputs)
+    layer.is_output = True  # type: ignore[assignment]
+    return layer
+
+
+def initialize(module: nn.Module, generator: torch.Generator) -> None:
+    r"""Draw the weights: He initialisation with the number of inputs an output really sees.
+
+    An output of a 5x5 transposed convolution of stride 2 sees a quarter of the kernel, and
+    near the border of a small grid much of a kernel sees padding. With the whole kernel as
+    its fan the decoder's output is too small, and the posterior stays collapsed for several
+    epochs. The variance of a weight is :math:`2 / n_{in}`, and :math:`1 / n_{in}` in a
+    layer of `output_layer`, which no rectifier follows.
+    """
+    for layer in module.modules():
+        if isinstance(layer, Conv | UpConv):
+            fan_in = layer.fan_in
+        elif isinstance(layer, nn.Linear):
+            fan_in = layer.in_features
+        else:
+            continue
+        gain = 1.0 if getattr(layer, "is_output", False) else 2.0
+        nn.init.normal_(layer.weight, std=math.sqrt(gain / fan_in), generator=generator)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)

@@ -1,0 +1,5 @@
+"""How it learns, with torch and skorch.
+
+Reading order: `batches`, `augment`, `pseudo_labels`, `settings`, `objective`, `averaging`,
+`callbacks`, `device`, `net`, `train`.
+"""

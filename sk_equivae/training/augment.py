@@ -1,0 +1,135 @@
+"""Random changes to a batch that leave the classes as they are."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+Augment = Callable[[Tensor, torch.Generator], Tensor]
+
+
+class RandomAffine(BaseEstimator):
+    """A random rotation, scaling, shear and shift of each image.
+
+    Each is drawn uniformly from minus to plus its strength. The strengths are those under
+    which handwriting stays readable; halve them for images whose classes differ in place or
+    angle.
+
+    Parameters
+    ----------
+    rotation : float, default=20
+        In degrees.
+    scale : float, default=0.15
+        Logarithm of the factor, for height and width separately.
+    shear : float, default=0.2
+    shift : float, default=0.1
+        As a fraction of the size of the image.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sk_equivae import RandomAffine
+    >>> RandomAffine(rotation=10)(torch.zeros(2, 1, 8, 8), torch.Generator()).shape
+    torch.Size([2, 1, 8, 8])
+    """
+
+    def __init__(
+        self, rotation: float = 20, scale: float = 0.15, shear: float = 0.2, shift: float = 0.1
+    ):
+        self.rotation = rotation
+        self.scale = scale
+        self.shear = shear
+        self.shift = shift
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Return changed images of shape (n, c, h, w)."""
+        u = torch.rand((6, len(x)), generator=generator, device=x.device, dtype=x.dtype) * 2 - 1
+        angle, shear = math.radians(self.rotation) * u[0], self.shear * u[1]
+        cos, sin = angle.cos(), angle.sin()
+        scale_x, scale_y = (self.scale * u[2]).exp(), (self.scale * u[3]).exp()
+        shift = 2 * self.shift  # `affine_grid` measures in half the size
+        # rotation @ shear @ scale, and the shift: (n, 2, 3)
+        theta = torch.stack(
+            [
+                torch.stack([cos * scale_x, (cos * shear - sin) * scale_y, shift * u[4]], dim=1),
+                torch.stack([sin * scale_x, (sin * shear + cos) * scale_y, shift * u[5]], dim=1),
+            ],
+            dim=1,
+        )
+        grid = F.affine_grid(theta, list(x.shape), align_corners=False)
+        return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
+
+
+class SwapFeatures(BaseEstimator):
+    """Features of a tabular row that come, now and then, from another row of the batch.
+
+    Parameters
+    ----------
+    fraction : float, default=0.1
+        The fraction of features that is swapped.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sk_equivae import SwapFeatures
+    >>> SwapFeatures(fraction=0.0)(torch.ones(2, 3), torch.Generator())
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
+
+    def __init__(self, fraction: float = 0.1):
+        self.fraction = fraction
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Return changed rows of shape (n, n_features)."""
+        u = torch.rand(x.shape, generator=generator, device=x.device, dtype=x.dtype)
+        other = torch.randint(len(x), x.shape, generator=generator, device=x.device)
+        return torch.where(u < self.fraction, x.gather(0, other), x)
+
+
+class _UserAugment:
+    """A user's callable, which takes no generator."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]):
+        self.function = function
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        changed = self.function(x)
+        if not isinstance(changed, Tensor) or changed.shape != x.shape:
+            got = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
+            raise ValueError(
+                f"augment should return a tensor of the shape {tuple(x.shape)} that it was "
+                f"given; got {got}."
+            )
+        return changed
+
+
+NAMED_AUGMENTS: dict[str, Callable[[], Augment]] = {"affine": RandomAffine, "swap": SwapFeatures}
+
+
+def make_augment(augment: Any, is_image: bool, any_unlabeled: bool) -> Augment | None:
+    """Return the function behind the parameter `augment`, or None for no change.
+
+    "auto" is "affine" for images. For tabular rows it is "swap" if some are unlabelled,
+    else None.
+    """
+    if isinstance(augment, str) and augment == "auto":
+        augment = "affine" if is_image else "swap" if any_unlabeled else None
+    if isinstance(augment, str):
+        augment = NAMED_AUGMENTS[augment]()
+    for kind, fits, expected in (
+        (RandomAffine, is_image, "images; got tabular rows. Set `image_shape` if rows are "
+         "flattened images"),
+        (SwapFeatures, not is_image, "tabular rows; got images"),
+    ):  # fmt: skip
+        if isinstance(augment, kind) and not fits:
+            raise ValueError(
+                f"augment={kind.__name__} needs {expected}, or use augment='auto' or None."
+            )
+    if augment is None or isinstance(augment, RandomAffine | SwapFeatures):
+        return augment
+    return _UserAugment(augment)

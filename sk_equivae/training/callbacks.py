@@ -1,0 +1,104 @@
+"""skorch callbacks of a training: schedules, early stopping, progress."""
+
+import copy
+import math
+from typing import Any
+
+from skorch.callbacks import (
+    Callback,
+    EarlyStopping,
+    GradientNormClipping,
+    LRScheduler,
+    ProgressBar,
+)
+from skorch.utils import noop
+from torch.optim.lr_scheduler import LambdaLR
+
+from .settings import Plan, TrainingSettings
+
+
+class CosineDecay:
+    """Factor of the learning rate that falls from 1 to 0 over `n_steps`."""
+
+    def __init__(self, n_steps: int):
+        self.n_steps = n_steps
+
+    def __call__(self, step: int) -> float:
+        return 0.5 * (1 + math.cos(math.pi * min(step / self.n_steps, 1.0)))
+
+
+class KLWarmup(Callback):
+    """Raise the weight of KL[q(v | r_y, x) || p(v)] from 0 to 1 over the first steps.
+
+    With its whole weight from the start, v is dropped before the decoder has learnt to
+    use it, and is slow to come back.
+
+    Parameters
+    ----------
+    n_steps : int
+    """
+
+    def __init__(self, n_steps: int):
+        self.n_steps = n_steps
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Start at 0."""
+        self.step_ = 0
+
+    def on_batch_begin(
+        self, net: Any, batch: Any = None, training: bool = False, **kw: Any
+    ) -> None:
+        """Raise the weight by a step."""
+        if training:
+            net.criterion_.kl_weight = min(1.0, self.step_ / self.n_steps)
+            self.step_ += 1
+
+    def on_train_end(self, net: Any, **kwargs: Any) -> None:
+        """Leave the whole weight."""
+        net.criterion_.kl_weight = 1.0
+
+
+def check_callbacks(callbacks: list[Any] | None) -> None:
+    """Raise if something else than a callback is among the callbacks."""
+    for given in callbacks or []:
+        callback = _callback(given)
+        if not isinstance(callback, Callback) and not callable(callback):
+            raise ValueError(
+                "callbacks should be a list of skorch callbacks, or of pairs of a name and a "
+                f"callback; got {given!r} in it."
+            )
+
+
+def _callback(given: Any) -> Any:
+    """Return the callback of an entry, which may be a pair of a name and a callback."""
+    return given[1] if isinstance(given, tuple) and len(given) == 2 else given
+
+
+def make_callbacks(
+    settings: TrainingSettings, plan: Plan, n_steps: int, incremental: bool, has_validation: bool
+) -> list[Any]:
+    """Return the callbacks of a training: ours, then copies of the user's."""
+    objective = settings.objective
+    callbacks: list[Any] = []
+    if objective.lr_decay == "cosine" and not incremental:
+        schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
+        callbacks.append(("lr_decay", schedule))
+    if plan.kl_warmup > 0:
+        callbacks.append(("kl_warmup", KLWarmup(max(1, round(plan.kl_warmup * n_steps)))))
+    if objective.gradient_clip is not None:
+        callbacks.append(("gradient_clip", GradientNormClipping(objective.gradient_clip)))
+    if has_validation:
+        stopping = EarlyStopping(
+            monitor="valid_loss",
+            patience=settings.n_iter_no_change,
+            load_best=True,
+            sink=print if settings.verbose else noop,
+        )
+        callbacks.append(("early_stopping", stopping))
+    for given in settings.callbacks or []:
+        # copied, since training writes to them and parameters stay as they were given
+        own = copy.copy(_callback(given))
+        callbacks.append((given[0], own) if isinstance(given, tuple) else own)
+    if settings.verbose:
+        callbacks.append(("progress", ProgressBar()))
+    return callbacks

@@ -1,0 +1,251 @@
+"""The skorch net that trains the module: hooks only."""
+
+import inspect
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from skorch import NeuralNetClassifier
+from torch import Tensor
+
+from ..fitted.rows import RowSpec, to_device
+from ..model.module import EquiVAEModule
+from ..model.rules import to_float64
+from .averaging import Averaged
+from .batches import Batch, OrderedBatches, TrainBatches, TrainingRows
+from .callbacks import make_callbacks
+from .objective import EquiVAEObjective
+from .settings import Plan, TrainingSettings
+
+VALIDATION_BATCH = 512
+VALIDATION_SEED = 0
+
+
+class Adam(torch.optim.Adam):
+    """Adam without torch's guard against compiling what it need not compile.
+
+    The guard imports the compiler, which takes longer than many a fit. Only networks are
+    ever compiled here, so there is nothing to guard.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Adam.zero_grad)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
+class EquiVAENet(NeuralNetClassifier):
+    """Trains an `Averaged` module with an `EquiVAEObjective` as its criterion.
+
+    As a skorch classifier it predicts the codes of the classes by q(y | x), from rows in
+    the user's units.
+
+    Parameters
+    ----------
+    spec : RowSpec
+        The units of the rows.
+    generator : torch.Generator
+        Source of all noise in training.
+    """
+
+    callbacks_: list[tuple[str, Any]]
+
+    def __init__(self, *args: Any, spec: RowSpec, generator: torch.Generator, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.spec = spec
+        self.generator = generator
+        self.epoch_terms: dict[str, list[tuple[Tensor, float]]] = {"train": [], "valid": []}
+        self.stopped_by_callback = False
+
+    # ---------------------------------------------------------------- steps
+
+    def get_dataset(self, X: Any, y: Any = None) -> TrainingRows:
+        """Return the rows of an array in the user's units; a data set as it is."""
+        if isinstance(X, TrainingRows):
+            return X
+        X = np.asarray(X)
+        codes = None if y is None else np.asarray(y)
+        rows = TrainingRows(X.reshape(len(X), -1), self.spec, codes)
+        return rows.like(self.module_.predictor.like)
+
+    def _terms(
+        self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss and the logits, and keep the terms for the history."""
+        inputs, y = batch
+        inputs = {name: to_device(value, module.like) for name, value in inputs.items()}
+        terms, logits = self.criterion_(module, inputs, y, generator, self.module_.teacher)
+        stacked = torch.stack([terms[name].detach() for name in self.criterion_.term_names])
+        self.epoch_terms[part].append((stacked, len(y)))
+        return -terms["objective"], logits.detach()
+
+    def _set_training(self, training: bool = True) -> None:
+        # To set it anew for all layers at each step is slow.
+        parts = (self.module_, self.module_.module, self.module_.predictor, self.criterion_)
+        if any(part.training != training for part in parts):
+            super()._set_training(training)
+
+    def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        """Compute the loss of a batch and its gradient."""
+        self._set_training(True)
+        loss, logits = self._terms(batch, self.module_.module, self.generator, "train")
+        loss.backward()
+        return {"loss": loss, "y_pred": logits}
+
+    def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
+        """Compute the loss of a batch by the networks that predict."""
+        self._set_training(False)
+        # The same noise at each epoch, so that epochs can be compared.
+        generator = torch.Generator(self.device).manual_seed(VALIDATION_SEED)
+        with torch.no_grad():
+            loss, logits = self._terms(batch, self.module_.predictor, generator, "valid")
+        return {"loss": loss, "y_pred": logits}
+
+    # ---------------------------------------------------------------- hooks
+
+    def on_train_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
+        """Look up the weights to average."""
+        super().on_train_begin(net, *args, **kwargs)
+        self.module_.start()
+
+    def on_batch_end(self, net: Any, batch: Any = None, training: bool = False, **kw: Any) -> None:
+        """Move the average, and stop if training has diverged."""
+        super().on_batch_end(net, batch, training, **kw)
+        if not training:
+            return
+        self.module_.update()
+        loss = self.history[-1]["batches"][-1]["train_loss"]
+        if not math.isfinite(loss):
+            self._raise_diverged(f"the loss became {loss}")
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Record the terms of the epoch, averaged over its rows."""
+        super().on_epoch_end(net, **kwargs)
+        names = self.criterion_.term_names
+        for part, collected in self.epoch_terms.items():
+            if not collected:
+                continue
+            sizes = torch.tensor([size for _, size in collected], dtype=torch.float64)
+            values = to_float64(torch.stack([terms for terms, _ in collected]))
+            for name, value in zip(names, (sizes @ values / sizes.sum()).tolist(), strict=True):
+                self.history.record(f"{part}_{name}", value)
+            self.epoch_terms[part] = []
+        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+
+    def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
+        """Check the weights."""
+        super().on_train_end(net, *args, **kwargs)
+        self.module_.stop()
+        self.epoch_terms = {"train": [], "valid": []}
+        if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
+            self._raise_diverged("weights became infinite or NaN")
+
+    def check_finite(self, prototypes: NDArray[np.floating]) -> None:
+        """Raise unless the trained networks give finite representations of the classes."""
+        if not np.isfinite(prototypes).all():
+            self._raise_diverged("representations of classes became infinite or NaN")
+
+    def _raise_diverged(self, what: str) -> None:
+        raise RuntimeError(
+            f"Training diverged in epoch {len(self.history)}: {what}. Expected finite values. "
+            "Try a lower `lr`, `Objective(gradient_clip=1.0)`, smaller weights of the added "
+            "terms (`prototype_weight`, `label_weight`), or features on a more even scale. "
+            "The estimator is left as it was before."
+        )
+
+    def notify(self, method_name: str, **cb_kwargs: Any) -> None:
+        """Call the callbacks; skorch's own, early stopping too, end training by an interrupt."""
+        try:
+            super().notify(method_name, **cb_kwargs)
+        except KeyboardInterrupt:
+            self.stopped_by_callback = True
+            raise
+
+    def fit_loop(self, *args: Any, **kwargs: Any) -> "EquiVAENet":
+        """Train; a user who interrupts it is told what is left."""
+        self.stopped_by_callback = False
+        try:
+            return super().fit_loop(*args, **kwargs)
+        except KeyboardInterrupt:
+            if not self.stopped_by_callback:
+                warnings.warn(
+                    f"Training was interrupted in epoch {len(self.history)}; the model keeps "
+                    "what it had learnt by then. Call `fit` again to start anew, or set "
+                    "`warm_start=True` first to go on.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            raise
+
+    # ---------------------------------------------------------------- before and after
+
+    def resume(self, old: "EquiVAENet") -> None:
+        """Go on with the state of another net: optimiser, memory of classes and noise."""
+        self.optimizer_.load_state_dict(old.optimizer_.state_dict())
+        for group in self.optimizer_.param_groups:
+            group["lr"] = self.lr
+        self.criterion_.memory.load_state_dict(old.criterion_.memory.state_dict())
+        self.generator.set_state(old.generator.get_state())
+        self.iterator_train__rng.set_state(old.iterator_train__rng.get_state())
+
+    def take_history(self) -> list[dict[str, Any]]:
+        """Return the finished epochs without their batches, and empty the net's own history."""
+        rows = [{k: v for k, v in row.items() if k != "batches"} for row in self.history]
+        self.initialize_history()
+        return [row for row in rows if "train_loss" in row]
+
+    def forget_training(self) -> None:
+        """Drop what belongs to one training: its data, its schedule and its best weights."""
+        self.train_split = None
+        made_for_it = ("lr_decay", "kl_warmup", "early_stopping")
+        self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
+        self.callbacks = None
+        self.module = self.criterion = None  # skorch would copy them beside `module_`
+
+
+def make_net(
+    settings: TrainingSettings,
+    plan: Plan,
+    module: Averaged,
+    objective: EquiVAEObjective,
+    data: TrainingRows,
+    valid: TrainingRows | None,
+    incremental: bool,
+) -> EquiVAENet:
+    """Return a net that is ready to train `module`."""
+    from skorch.helper import predefined_split
+
+    batches = {
+        "max_batch_size": plan.max_batch_size,
+        "max_epochs": plan.n_epochs,
+        "labeled_fraction": settings.objective.labeled_fraction,
+        "m_max": settings.m_max,
+        "rng": np.random.RandomState(settings.seed),
+    }
+    n_steps = sum(TrainBatches(data, settings.batch_size, **batches).steps_per_epoch())
+    return EquiVAENet(
+        module,
+        criterion=objective,
+        optimizer=Adam,
+        optimizer__fused=settings.device.startswith(("cpu", "cuda")),
+        lr=settings.lr,
+        max_epochs=plan.n_epochs,
+        batch_size=settings.batch_size,
+        iterator_train=TrainBatches,
+        **{f"iterator_train__{name}": value for name, value in batches.items()},
+        iterator_valid=OrderedBatches,
+        iterator_valid__batch_size=VALIDATION_BATCH,
+        train_split=None if valid is None else predefined_split(valid),
+        callbacks=make_callbacks(settings, plan, n_steps, incremental, valid is not None),
+        callbacks__valid_acc=None,  # the objective records it
+        device=settings.device,
+        verbose=int(settings.verbose > 1),
+        **({} if settings.verbose > 1 else {"callbacks__print_log": None}),  # formats in vain
+        classes=list(range(len(objective.log_prior))),
+        predict_nonlinearity=lambda logits: logits.softmax(dim=-1),
+        spec=data.spec,
+        generator=torch.Generator(settings.device).manual_seed(settings.seed),
+    ).initialize()

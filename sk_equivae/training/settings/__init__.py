@@ -1,0 +1,21 @@
+"""What a user can set of the learning, and every "auto" rule.
+
+Reading order: `nested`, `objective`, `networks`, `plan`.
+"""
+
+from .nested import NestedSettings
+from .networks import NETWORKS, Networks
+from .objective import OBJECTIVES, Objective
+from .plan import Plan, TrainingSettings, make_plan, n_latents
+
+__all__ = [
+    "NETWORKS",
+    "OBJECTIVES",
+    "NestedSettings",
+    "Networks",
+    "Objective",
+    "Plan",
+    "TrainingSettings",
+    "make_plan",
+    "n_latents",
+]

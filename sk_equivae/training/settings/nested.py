@@ -1,0 +1,46 @@
+"""Settings inside of settings, which a search can reach."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator, clone
+
+
+class NestedSettings(BaseEstimator):
+    """Settings that may be given by name, and whose fields can still be set.
+
+    `set_params(objective__label_weight=2)` works when `objective` is "auto": the name is
+    replaced by the settings that it stands for first.
+    """
+
+    _named_settings: ClassVar[dict[str, dict[str, Callable[[], Any]]]] = {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of nested settings as `name__field`.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self : object
+        """
+        for name, named in self._named_settings.items():
+            value = params.get(name, getattr(self, name))
+            is_nested = any(key.startswith(f"{name}__") for key in params)
+            if is_nested and isinstance(value, str) and value in named:
+                params[name] = named[value]()
+        super().set_params(**params)
+        return self
+
+    def _resolved(self, name: str) -> Any:
+        """Return a nested setting, by its name or as a copy of the object given."""
+        value = getattr(self, name)
+        if isinstance(value, str):
+            return self._named_settings[name][value]()
+        return clone(value, safe=False)
+
+    def check(self) -> None:
+        """Raise if a parameter is not what it may be."""
+        self._validate_params()

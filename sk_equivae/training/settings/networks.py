@@ -1,0 +1,149 @@
+"""`Networks`: sizes and parts of the networks."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ...model.networks import Architecture
+from .nested import NestedSettings
+
+_POSITIVE = Interval(Integral, 1, None, closed="left")
+
+
+class Networks(NestedSettings):
+    """Sizes and parts of the networks; Appendix B of the paper by default.
+
+    Pass it as `networks` to an estimator. Search a field as `networks__dropout`.
+
+    Parameters
+    ----------
+    invariant_body, equivariant_body, posterior_body : module or callable, default=None
+        Networks to use instead of the paper's convolutions (dense layers for tabular
+        rows). A `torch.nn.Module` is copied; a class or function is called with the shape
+        of a row, (c, h, w) or (n_features,). Either keeps its weights. Maps (n, *shape) to
+        (n, ...).
+    decoder : module or callable, default=None
+        Network to use instead of the transposed convolutions. Likewise; a class or function
+        is called with the number of inputs and the shape of a row. Maps (n, n_inputs) to
+        (n, *shape): logits for a Bernoulli, means for a Gaussian.
+    hidden : (int, int) or "auto", default="auto"
+        Units of the dense layers after a body. "auto": (128, 64), and half of it for latents
+        of at most 8 dimensions, as in the paper.
+    filters : tuple of int, default=(8, 16, 32, 64, 64)
+        Filters of the convolutions, one layer each; the decoder has them in reverse. More
+        for images with much detail.
+    kernel_size : int, default=5
+        Of the convolutions; at most 3 for images below 16 pixels.
+    dense : int, default=128
+        Units of the dense layers that take the place of the convolutions for tabular rows.
+    batch_norm : bool, default=True
+        Batch normalisation in the convolutions of f_inv(x) and q(y|x), the two that
+        classify. In the path of v it costs more of the bound than it gives. False in the
+        paper.
+    dropout : float in [0, 1), default=0.1
+        In the dense layers of q(y|x). The paper has dropout there without a number.
+    first_log_variance : float, default=-3.0
+        Log-variance of q(v|r_y,x) before training. With v of unit noise the decoder learns
+        to do without it, and the posterior collapses; with little noise v is of use from
+        the first step.
+    log_scale_rate : float, default=10.0
+        Factor of the learning rate of a Gaussian's log-scale, which has a long way to go.
+    min_scale : float, default=0.1
+        Smallest standard deviation of a Gaussian feature, in units of the feature's own.
+        Without a limit the density of a constant feature grows for ever.
+    amp : bool or "auto", default="auto"
+        Compute the bodies in bfloat16. "auto": on CUDA devices that are made for it.
+    compile : bool, default=False
+        Compile the bodies with `torch.compile`. Pays for long trainings on a GPU; where it
+        cannot work there is a warning, and training goes on without.
+
+    Examples
+    --------
+    >>> from sk_equivae import EquiVAEClassifier, Networks
+    >>> EquiVAEClassifier(networks=Networks(dropout=0.5)).get_params()["networks__dropout"]
+    0.5
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "invariant_body": [None, callable],
+        "equivariant_body": [None, callable],
+        "posterior_body": [None, callable],
+        "decoder": [None, callable],
+        "hidden": [StrOptions({"auto"}), tuple, list],
+        "filters": [tuple, list],
+        "kernel_size": [_POSITIVE],
+        "dense": [_POSITIVE],
+        "batch_norm": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "first_log_variance": [Interval(Real, None, None, closed="neither")],
+        "log_scale_rate": [Interval(Real, 0, None, closed="neither")],
+        "min_scale": [Interval(Real, 0, None, closed="neither")],
+        "amp": ["boolean", StrOptions({"auto"})],
+        "compile": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        invariant_body: Any = None,
+        equivariant_body: Any = None,
+        posterior_body: Any = None,
+        decoder: Any = None,
+        hidden: Any = "auto",
+        filters: Any = (8, 16, 32, 64, 64),
+        kernel_size: int = 5,
+        dense: int = 128,
+        batch_norm: bool = True,
+        dropout: float = 0.1,
+        first_log_variance: float = -3.0,
+        log_scale_rate: float = 10.0,
+        min_scale: float = 0.1,
+        amp: Any = "auto",
+        compile: bool = False,
+    ):
+        self.invariant_body = invariant_body
+        self.equivariant_body = equivariant_body
+        self.posterior_body = posterior_body
+        self.decoder = decoder
+        self.hidden = hidden
+        self.filters = filters
+        self.kernel_size = kernel_size
+        self.dense = dense
+        self.batch_norm = batch_norm
+        self.dropout = dropout
+        self.first_log_variance = first_log_variance
+        self.log_scale_rate = log_scale_rate
+        self.min_scale = min_scale
+        self.amp = amp
+        self.compile = compile
+
+    def architecture(self, n_latents: tuple[int, int]) -> Architecture:
+        """Return the sizes for latents of some dimensions, checked and without "auto"."""
+        hidden = self.hidden
+        if isinstance(hidden, str):
+            hidden = (128, 64) if max(n_latents) > 8 else (64, 32)
+        sizes = {**self.get_params(deep=False), "hidden": _ints("hidden", hidden, 2)}
+        sizes["filters"] = _ints("filters", self.filters)
+        for name in ("amp", "compile"):
+            del sizes[name]
+        return Architecture(**sizes)
+
+
+def _ints(name: str, values: Any, length: int | None = None) -> tuple[int, ...]:
+    """Return positive ints as a tuple, or raise."""
+    of_length = (
+        f"a tuple of {length} positive ints" if length else "a tuple of 2 or more positive ints"
+    )
+    is_right = len(values) == length if length else len(values) >= 2
+    if not is_right or not all(isinstance(n, Integral) and int(n) > 0 for n in values):
+        raise ValueError(f"Networks expects {name} to be {of_length}; got {values!r}.")
+    return tuple(int(n) for n in values)
+
+
+def paper_networks() -> Networks:
+    """Return the networks of the paper's Appendix B."""
+    return Networks(batch_norm=False)
+
+
+NETWORKS = {"auto": Networks, "paper": paper_networks}

@@ -1,0 +1,196 @@
+"""`Objective`: what training maximises, and what it believes of unlabelled rows."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..pseudo_labels import Alignment, Discriminant, Graph, Source, Teacher
+from .nested import NestedSettings
+
+_NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+_FRACTION = Interval(Real, 0, 1, closed="both")
+
+
+class Objective(NestedSettings):
+    """What training maximises, and what it believes of unlabelled rows.
+
+    Pass it as `objective` to an estimator. "auto" values depend on the data. Search a field
+    as `objective__label_weight`.
+
+    Parameters
+    ----------
+    labeled_share : float or "auto", default="auto"
+        The part of the bound on all rows (Eq. 7) that labelled rows make up. "auto": their
+        share of the rows, as the equation says. Raise it if the classes of labelled rows
+        are reconstructed badly.
+    label_weight : float, default=1.0
+        Weight of log q(y|x) of labelled rows.
+    class_threshold : float in [0, 1), default=0.01
+        Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6), which
+        saves decoding them. 0 is the exact sum.
+    max_classes : int, default=3
+        At most this many classes stay in the sum, unless `class_threshold` is 0. More cost
+        time and teach little while all classes are still plausible.
+    kl_warmup : float in [0, 1] or "auto", default="auto"
+        The part of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0
+        to 1, so that v is of use before it costs. "auto": 0.4 for images; 0 for tabular
+        rows, whose v, when it is free, takes over what r should hold. 0 in the paper. Not
+        used by `partial_fit`.
+    consistency_weight : float, default=1.0
+        Weight of log q(y|x) of confident unlabelled rows, as the averaged networks label
+        them and the augmented row shows them. 0 in the paper.
+    prototype_weight : float or "auto", default="auto"
+        Weight of the log-probability of a row's class by its distance to the classes.
+        "auto": n_features / 12, at least 1, since the bound grows with the features. 0 in
+        the paper.
+    linear_weight : float, default=3.0
+        Weight of the same by a linear function of f_inv(x), relative to
+        `prototype_weight`. Where f_inv does not tell classes apart yet, distances have no
+        gradient and f_inv would stay constant; a linear function leads away from there.
+    teacher_decay : float in [0, 1), default=0.99
+        Decay of the moving average of the weights. The averaged networks label the
+        unlabelled rows during training and predict after it. 0: no average, and q(y|x) is
+        learnt through the bound, as in the paper.
+    confidence : float in [0, 1], default=0.8
+        An unlabelled row counts as one of a class from this q(y|x) on. Raise it if wrong
+        labels spread, lower it if too few rows are used.
+    complement_pool : {"confident", "labeled"}, default="confident"
+        Rows that may stand in for others of their class: labelled and confident unlabelled
+        rows, or, as in the paper, labelled rows only.
+    alignment : "auto", None or Alignment, default="auto"
+        Correct q(y|x) of unlabelled rows so that classes are as frequent as among the
+        labelled rows. "auto" does; set None if you know that they are not.
+    graph : "auto", None or Graph, default="auto"
+        Spread labels over a graph of nearest neighbours before training, and multiply
+        q(y|x) of unlabelled rows by the result. "auto" does if few rows are labelled; set
+        None if neighbours are often of different classes. Not used by `partial_fit`, nor
+        if `teacher_decay` is 0.
+    discriminant : "auto", None or Discriminant, default="auto"
+        For tabular rows, mix the graph's result with that of a linear discriminant.
+    labeled_fraction : float in [0, 1], default=1/3
+        Least fraction of labelled rows in a batch that also holds unlabelled ones, as long
+        as there are enough. Few labels are then seen again and again.
+    max_batch_size : int, "auto" or None, default="auto"
+        The batch size doubles up to this over training, as in the paper. "auto" is 256, or
+        as much of it as leaves 100 batches per epoch. None: it stays.
+    lr_decay : {"cosine", None}, default="cosine"
+        How the learning rate falls over training. Not used by `partial_fit`, nor if a
+        learning-rate scheduler is among the callbacks.
+    gradient_clip : float or None, default=None
+        Largest norm of the gradient. Try 1 if training diverges.
+
+    Examples
+    --------
+    >>> from sk_equivae import EquiVAEClassifier, Objective
+    >>> EquiVAEClassifier(objective=Objective(label_weight=10.0))
+    EquiVAEClassifier(objective=Objective(label_weight=10.0))
+    >>> clf = EquiVAEClassifier().set_params(objective__confidence=0.95)
+    >>> clf.objective
+    Objective(confidence=0.95)
+    """
+
+    _named_settings: ClassVar = {
+        "alignment": {"auto": Alignment},
+        "graph": {"auto": Graph},
+        "discriminant": {"auto": Discriminant},
+    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "labeled_share": [StrOptions({"auto"}), _FRACTION],
+        "label_weight": [_NOT_NEGATIVE],
+        "class_threshold": [Interval(Real, 0, 1, closed="left")],
+        "max_classes": [Interval(Integral, 1, None, closed="left")],
+        "kl_warmup": [StrOptions({"auto"}), _FRACTION],
+        "consistency_weight": [_NOT_NEGATIVE],
+        "prototype_weight": [StrOptions({"auto"}), _NOT_NEGATIVE],
+        "linear_weight": [_NOT_NEGATIVE],
+        "teacher_decay": [Interval(Real, 0, 1, closed="left")],
+        "confidence": [_FRACTION],
+        "complement_pool": [StrOptions({"labeled", "confident"})],
+        "alignment": [None, StrOptions({"auto"}), Source],
+        "graph": [None, StrOptions({"auto"}), Source],
+        "discriminant": [None, StrOptions({"auto"}), Source],
+        "labeled_fraction": [_FRACTION],
+        "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
+        "lr_decay": [None, StrOptions({"cosine"})],
+        "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        labeled_share: Any = "auto",
+        label_weight: float = 1.0,
+        class_threshold: float = 0.01,
+        max_classes: int = 3,
+        kl_warmup: Any = "auto",
+        consistency_weight: float = 1.0,
+        prototype_weight: Any = "auto",
+        linear_weight: float = 3.0,
+        teacher_decay: float = 0.99,
+        confidence: float = 0.8,
+        complement_pool: str = "confident",
+        alignment: Any = "auto",
+        graph: Any = "auto",
+        discriminant: Any = "auto",
+        labeled_fraction: float = 1 / 3,
+        max_batch_size: Any = "auto",
+        lr_decay: str | None = "cosine",
+        gradient_clip: float | None = None,
+    ):
+        self.labeled_share = labeled_share
+        self.label_weight = label_weight
+        self.class_threshold = class_threshold
+        self.max_classes = max_classes
+        self.kl_warmup = kl_warmup
+        self.consistency_weight = consistency_weight
+        self.prototype_weight = prototype_weight
+        self.linear_weight = linear_weight
+        self.teacher_decay = teacher_decay
+        self.confidence = confidence
+        self.complement_pool = complement_pool
+        self.alignment = alignment
+        self.graph = graph
+        self.discriminant = discriminant
+        self.labeled_fraction = labeled_fraction
+        self.max_batch_size = max_batch_size
+        self.lr_decay = lr_decay
+        self.gradient_clip = gradient_clip
+
+    def sources(self) -> list[Source]:
+        """Return the sources of beliefs about unlabelled rows, in the order they are asked.
+
+        Without a teacher there are none: the networks' own q(y|x) is learnt through the
+        bound.
+        """
+        if self.teacher_decay == 0:
+            return []
+        given = (self._resolved(name) for name in ("alignment", "graph", "discriminant"))
+        return [Teacher(), *(source for source in given if source is not None)]
+
+
+def paper_objective() -> Objective:
+    """Return the objective of the paper: Eq. 7 and log q(y|x) of labelled rows, nothing else.
+
+    The paper does not say how labelled and unlabelled rows are mixed in a batch, nor where
+    the doubling of the batch ends. Here both halves of Eq. 7 weigh the same, since row by row
+    a hundred labels are lost among all the other rows, and a batch has at most 512 rows.
+    """
+    return Objective(
+        labeled_share=0.5,
+        label_weight=0.5,
+        class_threshold=0.0,
+        kl_warmup=0.0,
+        consistency_weight=0.0,
+        prototype_weight=0.0,
+        teacher_decay=0.0,
+        complement_pool="labeled",
+        alignment=None,
+        graph=None,
+        discriminant=None,
+        max_batch_size=512,
+        lr_decay=None,
+    )
+
+
+OBJECTIVES = {"auto": Objective, "paper": paper_objective}

@@ -1,0 +1,148 @@
+"""Every "auto" rule of training, and the settings of one fit with nothing left open."""
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..batches import TrainingRows
+from .networks import Networks
+from .objective import Objective
+
+# Small data sets are passed over until this many rows have been seen. Tabular rows that are
+# all labelled are learnt sooner.
+MIN_ROWS_SEEN, MIN_ROWS_SEEN_EASY = 20_000, 5_000
+# Large ones until at most this many have been seen. With few labels the classes are found in
+# the first epoch, and mistakes are not unlearnt in later ones.
+MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
+KL_WARMUP = 0.4
+
+
+def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
+    """Return `max_epochs="auto"`: 15 epochs, more for few rows and fewer for many.
+
+    Examples
+    --------
+    >>> some = (150, 10_000, 55_000, 1_000_000)
+    >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=False) for n_rows in some]
+    [134, 15, 9, 2]
+    >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=True) for n_rows in some]
+    [134, 15, 2, 2]
+    >>> [auto_epochs(n_rows, is_image=False, any_unlabeled=False) for n_rows in some]
+    [34, 15, 9, 2]
+    """
+    least = MIN_ROWS_SEEN if is_image or any_unlabeled else MIN_ROWS_SEEN_EASY
+    most = MAX_ROWS_SEEN_UNLABELED if any_unlabeled else MAX_ROWS_SEEN
+    return min(max(15, -(-least // n_rows)), max(2, most // n_rows))
+
+
+def auto_batch_size(n_rows: int, batch_size: int) -> int:
+    """Return `max_batch_size="auto"`: 256, but at least 100 batches per epoch.
+
+    Examples
+    --------
+    >>> auto_batch_size(60_000, 64), auto_batch_size(20_000, 64), auto_batch_size(1_000, 64)
+    (256, 128, 64)
+    """
+    while 2 * batch_size <= 256 and n_rows // (2 * batch_size) >= 100:
+        batch_size *= 2
+    return batch_size
+
+
+def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
+    """Return `prototype_weight="auto"`, which grows with the bound.
+
+    Examples
+    --------
+    >>> auto_prototype_weight((1, 24, 24)), auto_prototype_weight((4,))
+    (48.0, 1.0)
+    """
+    return max(1.0, float(np.prod(input_shape)) / 12)
+
+
+def n_latents(latent_dim: Any) -> tuple[int, int]:
+    """Return `latent_dim` as the sizes of r and v.
+
+    Examples
+    --------
+    >>> n_latents(16), n_latents((2, 3))
+    ((16, 16), (2, 3))
+    """
+    sizes = (latent_dim, latent_dim) if isinstance(latent_dim, Integral) else tuple(latent_dim)
+    if len(sizes) != 2 or not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
+        raise ValueError(
+            "latent_dim should be a positive int, or a pair of them: (invariant, equivariant); "
+            f"got {latent_dim!r}."
+        )
+    return int(sizes[0]), int(sizes[1])
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The parameters of an estimator that training goes by; see `EquiVAEClassifier`."""
+
+    latent_dim: Any
+    m_max: int
+    predict_with: str
+    objective: Objective
+    networks: Networks
+    augment: Any
+    max_epochs: Any
+    batch_size: int
+    lr: float
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    callbacks: list[Any] | None
+    device: str
+    dtype: str
+    seed: int
+    verbose: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of one training: none of them is "auto".
+
+    Attributes
+    ----------
+    n_epochs : int
+    max_batch_size : int
+    labeled_share : float
+    prototype_weight : float
+    kl_warmup : float
+    """
+
+    n_epochs: int
+    max_batch_size: int
+    labeled_share: float
+    prototype_weight: float
+    kl_warmup: float
+
+
+def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
+    """Resolve every "auto" for the rows at hand; one epoch at a constant rate if incremental."""
+    objective, spec = settings.objective, data.spec
+    labeled = data.own_codes >= 0
+    n_epochs = settings.max_epochs
+    if n_epochs == "auto":
+        n_epochs = auto_epochs(len(data), spec.is_image, not labeled.all())
+    largest = objective.max_batch_size or settings.batch_size
+    if largest == "auto":
+        largest = auto_batch_size(len(data), settings.batch_size)
+    share = objective.labeled_share
+    if share == "auto" or labeled.all():
+        share = float(np.average(labeled, weights=data.weight[data.rows]))
+    weight, warmup = objective.prototype_weight, objective.kl_warmup
+    if weight == "auto":
+        weight = auto_prototype_weight(spec.input_shape)
+    if warmup == "auto":
+        warmup = KL_WARMUP if spec.is_image else 0.0
+    return Plan(
+        n_epochs=1 if incremental else n_epochs,
+        max_batch_size=settings.batch_size if incremental else max(settings.batch_size, largest),
+        labeled_share=share,
+        prototype_weight=weight,
+        kl_warmup=0.0 if incremental else warmup,
+    )
