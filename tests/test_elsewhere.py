@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from _elsewhere import DEVICE, Elsewhere, elsewhere
+from tests._elsewhere import DEVICE, Elsewhere, elsewhere
 from sklearn.datasets import load_digits
 
 from sk_equivae import explore

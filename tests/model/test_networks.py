@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from _models import random_rows, seeded
+from tests._models import random_rows, seeded
 from torch import nn
 
 from sk_equivae._module import Decoder, EquiVAEModule

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from _models import (
+from tests._models import (
     MIXED,
     batch,
     evaluate,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from _models import tiny_module, tiny_objective
+from tests._models import tiny_module, tiny_objective
 from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
 from sklearn.metrics import pairwise_distances

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from _models import random_rows, seeded
+from tests._models import random_rows, seeded
 
 from sk_equivae import _augment
 from sk_equivae._augment import make_augment, random_affine, swap_features

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from _models import random_rows, seeded, tiny_module, tiny_objective
+from tests._models import random_rows, seeded, tiny_module, tiny_objective
 from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 

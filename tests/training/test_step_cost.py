@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import torch
-from _models import seeded, tiny_module, tiny_objective
+from tests._models import seeded, tiny_module, tiny_objective
 
 from sk_equivae import _objective
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
-from _models import random_rows, seeded
+from tests._models import random_rows, seeded
 from scipy import stats
 
 from sk_equivae._complements import complements, draw_m, leave_one_out

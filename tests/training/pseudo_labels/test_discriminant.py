@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _models import tiny_module
+from tests._models import tiny_module
 from scipy.sparse import csr_array
 from sklearn.datasets import make_moons
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from _models import random_rows, tiny_module
+from tests._models import random_rows, tiny_module
 
 from sk_equivae._prediction import RULES, bound_by_class, class_logits
 

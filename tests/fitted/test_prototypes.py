@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from _models import random_rows
+from tests._models import random_rows
 from scipy.spatial.distance import cdist
 
 from sk_equivae._prototypes import ClassMeans, prototype_logits

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from _models import random_rows, seeded, tiny_module
+from tests._models import random_rows, seeded, tiny_module
 from torch import nn
 
 from sk_equivae._module import FIRST_LOG_VARIANCE, _dropout

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from _models import (
+from tests._models import (
     MIXED,
     batch,
     evaluate,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from _models import random_rows, seeded
+from tests._models import random_rows, seeded
 from scipy import stats
 
 from sk_equivae._distributions import (
