@@ -1,5 +1,6 @@
 """Invariant and equivariant representations of data in classes, for scikit-learn."""
 
+from ._version import __version__
 from .display import (
     InterpolationDisplay,
     LatentGridDisplay,
@@ -13,8 +14,6 @@ from .explore import explore
 from .training.augment import RandomAffine, SwapFeatures
 from .training.pseudo_labels import Alignment, Discriminant, Graph
 from .training.settings import Networks, Objective
-
-__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Alignment",
@@ -32,5 +31,6 @@ __all__ = [
     "SamplesDisplay",
     "StyleTransferDisplay",
     "SwapFeatures",
+    "__version__",
     "explore",
 ]

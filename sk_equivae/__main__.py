@@ -1,4 +1,4 @@
-"""The demo: few labels on handwritten digits, beside what scikit-learn offers.
+"""The demo: handwritten digits with few labels, compared with scikit-learn.
 
 Run it with `python -m sk_equivae`.
 """
@@ -19,7 +19,8 @@ from sklearn.svm import SVC
 from . import EquiVAEClassifier, LatentSpaceDisplay, SamplesDisplay
 from .datasets import load_few_digits
 
-Data = tuple[NDArray, NDArray, NDArray, NDArray]
+Rows = NDArray[Any]
+Data = tuple[Rows, Rows, Rows, Rows]
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -30,14 +31,14 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--output", default="digits.png", help="the picture (default: %(default)s)")
     parser.add_argument(
-        "--labels", type=int, default=10, help="labels of each digit (default: %(default)s)"
+        "--labels", type=int, default=10, help="labels per digit (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument(
         "--epochs",
         type=int,
         default=None,
-        help="train for so many epochs (default: as many as fit)",
+        help="number of epochs (default: chosen by the estimator)",
     )
     arguments = parser.parse_args(argv)
     if arguments.labels < 2:
@@ -46,10 +47,10 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def peers(n_labels: int, seed: int) -> dict[str, Any]:
-    """What scikit-learn has for few labels, on flat images."""
+    """Return the estimators of scikit-learn for few labels, on flat images."""
     spreading = ("LabelSpreading (knn, 7)", LabelSpreading(kernel="knn", n_neighbors=7))
-    # Self-training goes by probabilities. Those of the SVC itself make the stronger peer;
-    # versions of scikit-learn that have given them up get calibrated ones.
+    # Self-training needs probabilities. Those of the SVC itself make the stronger peer;
+    # versions of scikit-learn without them get calibrated ones.
     if "probability" in SVC().get_params():
         svc = SVC(probability=True, C=10, gamma="scale", random_state=seed)
         return dict([spreading, ("SelfTraining (SVC)", SelfTrainingClassifier(svc))])
@@ -61,8 +62,11 @@ def peers(n_labels: int, seed: int) -> dict[str, Any]:
 
 def compare(
     data: Data, make_estimator: Callable[[], Any], n_labels: int, seed: int
-) -> tuple[Any, list]:
-    """Train all on the same rows; the fitted EquiVAE, and (name, accuracy, seconds) of each."""
+) -> tuple[Any, list[tuple[str, float, float]]]:
+    """Train all on the same rows.
+
+    Return the fitted EquiVAE, and the name, the accuracy and the seconds of each estimator.
+    """
     X_train, y_train, X_test, y_test = data
     flat_train, flat_test = (X.reshape(len(X), -1) for X in (X_train, X_test))
     labeled = y_train >= 0
@@ -79,7 +83,7 @@ def compare(
     for name, estimator, X, y, X_new in runs:
         start = time.perf_counter()
         with warnings.catch_warnings():
-            # scikit-learn announces that `probability` will go; `peers` is ready for it
+            # scikit-learn deprecates `probability`; see `peers`
             warnings.filterwarnings("ignore", "The `probability` parameter", FutureWarning)
             estimator.fit(X, y)
         seconds = time.perf_counter() - start
@@ -87,12 +91,12 @@ def compare(
     return model, results
 
 
-def draw(model: Any, X: NDArray, y: NDArray, seed: int, path: str) -> None:
-    """One picture: generated digits, and the two latent spaces."""
+def draw(model: Any, X: Rows, y: Rows, seed: int, path: str) -> None:
+    """Draw generated digits and the two latent spaces into one picture."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # no pyplot: the picture goes to a file, whatever windows there are
+    # not by pyplot, which may open windows
     figure = Figure(figsize=(15, 4.8))
     figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.12)
     FigureCanvasAgg(figure)
@@ -103,7 +107,7 @@ def draw(model: Any, X: NDArray, y: NDArray, seed: int, path: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Train, compare, draw and say what one sees."""
+    """Train, compare, draw, and explain the picture."""
     arguments = parse_arguments(argv)
     data = load_few_digits(arguments.labels, random_state=arguments.seed)
     n_train, n_test = len(data[1]), len(data[3])
@@ -126,12 +130,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     draw(model, data[2], data[3], arguments.seed, arguments.output)
     print(
         f"\nThe picture is in {arguments.output}.\n"
-        "Left: digits that the model made up, a column for each class: what they share comes\n"
-        "from r of the class, what differs down a column from v.\n"
-        "Middle: r of the test images, coloured by their true digit; the classes should lie\n"
-        "apart, each around its cross.\n"
-        "Right: v of the same images, which holds how a digit is written rather than which\n"
-        "one it is; the more the colours mix, the less of the class is left in it."
+        "Left: generated digits, one column per class: what they share comes from r of the\n"
+        "class, what differs within a column from v.\n"
+        "Middle: r of the test images, coloured by their true digit; the classes should be\n"
+        "separate, each around its cross.\n"
+        "Right: v of the same images, which describes how a digit is written rather than\n"
+        "which digit it is; the more the colours mix, the less it depends on the class."
     )
 
 

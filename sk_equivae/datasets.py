@@ -1,4 +1,4 @@
-"""Few-label views of bundled data."""
+"""Data with few labels."""
 
 from typing import Any
 
@@ -13,24 +13,25 @@ from .estimators.labels import UNLABELED, encode_labels
 
 def mask_labels(
     y: ArrayLike, n_per_class: int, random_state: Any = None, unlabeled: Any = UNLABELED
-) -> NDArray:
-    """Keep the labels of a few rows of each class, drawn at random, and mark the rest.
+) -> NDArray[Any]:
+    """Keep the labels of a few random rows per class, and mark the rest as unlabelled.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Labels; rows that are marked unlabelled already stay so.
+        Labels. Rows that are marked as unlabelled stay so.
     n_per_class : int
-        How many labels of each class to keep.
+        Number of labels per class to keep.
     random_state : int, RandomState instance or None, default=None
+        Seed of the draw.
     unlabeled : object, default=-1
-        The marker, as the parameter of that name of the estimators.
+        Marker of unlabelled rows, like the parameter `unlabeled` of the estimators.
 
     Returns
     -------
     y : ndarray of shape (n,)
-        A copy. Of dtype object if the labels and the marker fit into no other, as
-        strings and -1.
+        Labels and markers. Of dtype object if they fit into no other dtype, like strings
+        and -1.
 
     Examples
     --------
@@ -48,8 +49,8 @@ def mask_labels(
         )
     if int(n_per_class) != n_per_class or n_per_class < 1:
         raise ValueError(
-            f"n_per_class should be an int of at least 1; got {n_per_class!r}. Pass how many "
-            "labels of each class to keep."
+            f"n_per_class should be an int of at least 1; got {n_per_class!r}. Pass the number of "
+            "labels per class to keep."
         )
     codes, classes = encode_labels(y, unlabeled)
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
@@ -71,8 +72,8 @@ def mask_labels(
     return masked
 
 
-def _common_dtype(classes: NDArray, unlabeled: Any) -> np.dtype:
-    """The dtype of labels if the marker fits into it, else one that holds both as they are."""
+def _common_dtype(classes: NDArray[Any], unlabeled: Any) -> np.dtype[Any]:
+    """Return the dtype of labels if the marker fits into it, else one that holds both."""
     marker = np.asarray(unlabeled)
     numbers = "iuf"
     if classes.dtype.kind in numbers and marker.dtype.kind in numbers:
@@ -85,34 +86,35 @@ def _common_dtype(classes: NDArray, unlabeled: Any) -> np.dtype:
 
 def load_few_digits(
     n_per_class: int | None = 10, test_size: float = 0.3, random_state: Any = 0
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The 8x8 digits of scikit-learn, with few labels in the training part.
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Load the 8x8 digits of scikit-learn, with few labels in the training part.
 
     Parameters
     ----------
     n_per_class : int or None, default=10
-        Labels of each class in the training part; None keeps all.
+        Number of labels per class in the training part; None keeps all.
     test_size : float, default=0.3
-        Part of the 1797 images, the same in each class.
+        Fraction of the 1797 images in the test part, stratified by class.
     random_state : int, RandomState instance or None, default=0
-        For the split and for the draw of labels.
+        Seed of the split and of the draw of labels.
 
     Returns
     -------
     X_train : ndarray of shape (n_train, 8, 8)
-        Values in [0, 1].
+        Training images, with values in [0, 1].
     y_train : ndarray of shape (n_train,)
-        -1 for unlabelled images.
+        Their labels; -1 for unlabelled images.
     X_test : ndarray of shape (n_test, 8, 8)
+        Test images.
     y_test : ndarray of shape (n_test,)
-        With all labels.
+        Their labels.
 
     Examples
     --------
     >>> from sk_equivae.datasets import load_few_digits
     >>> X_train, y_train, X_test, y_test = load_few_digits(n_per_class=5)
-    >>> X_train.shape, (y_train >= 0).sum(), X_test.shape
-    ((1257, 8, 8), np.int64(50), (540, 8, 8))
+    >>> X_train.shape, int((y_train >= 0).sum()), X_test.shape
+    ((1257, 8, 8), 50, (540, 8, 8))
     """
     rng = check_random_state(random_state)
     X, y = load_digits(return_X_y=True)

@@ -60,8 +60,8 @@ def interpolate(model: FittedModel, A: Rows, B: Rows, n_steps: int, rule: str) -
 
     def between(a: Floats, b: Floats) -> Floats:
         # `lerp` of equal ends is exact, so r does not tremble within a class
-        ends = (torch.from_numpy(end)[:, None] for end in (a, b))
-        return torch.lerp(*ends, t).flatten(0, 1).numpy()  # (n * n_steps, n_latents)
+        start, end = torch.from_numpy(a)[:, None], torch.from_numpy(b)[:, None]
+        return torch.lerp(start, end, t).flatten(0, 1).numpy()  # (n * n_steps, n_latents)
 
     rows = model.decode(between(model.r(codes_a), model.r(codes_b)), between(v_a, v_b))
     return rows.reshape(len(v_a), n_steps, *model.rows.row_shape)

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import make_blobs
 
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
+from tests._models import NOISE
 
 QUICK = {"latent_dim": 2, "max_epochs": 2, "batch_size": 16, "lr": 5e-3, "random_state": 0}
 
@@ -54,10 +56,15 @@ def images():
 
 
 def state_of(estimator):
-    """Everything that prediction goes by, to compare one estimator with another."""
-    weights = estimator.net_.module_.state_dict()
+    """Everything that prediction and further training go by, to compare estimators."""
+    model = estimator.model_
+    weights = {f"model_.{name}": value for name, value in model.module.state_dict().items()}
+    if hasattr(estimator, "net_"):  # a stored estimator leaves it out
+        trained = estimator.net_.module_.state_dict()
+        weights |= {f"net_.{name}": value for name, value in trained.items()}
+    arrays = ("prototypes", "class_embeddings", "class_prior", "v_mean", "v_covariance")
     return {name: value.numpy().copy() for name, value in weights.items()} | {
-        "prototypes_": estimator.prototypes_
+        name: getattr(model, name).copy() for name in arrays
     }
 
 
@@ -73,3 +80,14 @@ def assert_same():
 
     check.state_of = state_of
     return check
+
+
+@pytest.fixture
+def same_noise(monkeypatch):
+    """v takes the same noise for each pair of a row and a class; call it to take another."""
+
+    def use(noise):
+        monkeypatch.setattr(torch, "randn", lambda shape, **_: noise.expand(shape))
+
+    use(NOISE)
+    return use

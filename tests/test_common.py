@@ -14,11 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sk_equivae import EquiVAEClassifier, EquiVAETransformer
+from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, Objective
 
 # Invariance is checked to 1e-9, which float32 does not have. Only classifiers have to learn.
 EXACT = {"latent_dim": 2, "dtype": "float64", "random_state": 0}
-LEARNS = {"max_epochs": 4, "batch_size": 32, "max_batch_size": None, "lr": 1e-2}
+LEARNS = {
+    "max_epochs": 4,
+    "batch_size": 32,
+    "objective": Objective(max_batch_size=None),
+    "lr": 1e-2,
+}
 CHECKED = [
     EquiVAEClassifier(unlabeled=None, **EXACT, **LEARNS),
     EquiVAEClassifier(**EXACT, **LEARNS),
@@ -73,7 +78,9 @@ def test_copies_after_fit_predict_and_train_on(estimator, duplicate, blobs, asse
 
 
 def test_clone_after_fit_is_not_fitted(estimator, blobs):
-    assert not hasattr(clone(estimator.fit(*blobs)), "net_")
+    double = clone(estimator.fit(*blobs))
+    assert not hasattr(double, "net_")
+    assert not hasattr(double, "model_")
 
 
 # ---------------------------------------------------------------- composition
@@ -99,6 +106,11 @@ def test_grid_search_in_parallel_over_own_and_nested_names(make, blobs, assert_s
     assert len(search.cv_results_["params"]) == 3
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert_same(search.best_estimator_, make(**search.best_params_).fit(X, y))
+
+    fields = {"objective__label_weight": [0.5, 2.0], "networks__dropout": [0.0]}
+    search = GridSearchCV(make(), fields, n_jobs=2, cv=2).fit(X, y)
+    assert search.best_estimator_.objective.label_weight in (0.5, 2.0)
+    assert search.best_estimator_.networks.dropout == 0.0
 
     pipeline = make_pipeline(StandardScaler(), make())
     grid = {"equivaeclassifier__m_max": [1, 5]}
@@ -183,7 +195,8 @@ def test_global_state_is_left_as_found(make, blobs, few, body, assert_same):
     torch.manual_seed(7)
     numpy_state, torch_state = np.random.get_state(), torch.get_rng_state()
     threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
-    model = make(dtype="float64", representation="both", invariant_body=body).fit(X, few)
+    params = {"dtype": "float64", "networks": Networks(invariant_body=body)}
+    model = make(representation="both", **params).fit(X, few)
     model.partial_fit(X, few).transform(X)
     model.predict_proba(X)
     for before, after in zip(numpy_state, np.random.get_state(), strict=True):
@@ -194,5 +207,5 @@ def test_global_state_is_left_as_found(make, blobs, few, body, assert_same):
     assert torch.is_grad_enabled()
 
     torch.manual_seed(8)  # and what was there does not matter
-    again = make(dtype="float64", representation="both", invariant_body=body).fit(X, few)
+    again = make(representation="both", **params).fit(X, few)
     assert_same(model, again.partial_fit(X, few))

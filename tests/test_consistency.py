@@ -2,7 +2,7 @@
 
 After a change that is meant to change them::
 
-    python tests/test_consistency.py --write
+    python -m tests.test_consistency --write
 """
 
 import json

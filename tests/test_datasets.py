@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sk_equivae._labels import encode_labels
 from sk_equivae.datasets import load_few_digits, mask_labels
+from sk_equivae.estimators.labels import encode_labels
 
 
 def test_mask_keeps_so_many_of_each_class():

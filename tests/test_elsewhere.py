@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from tests._elsewhere import DEVICE, Elsewhere, elsewhere
 from sklearn.datasets import load_digits
 
 from sk_equivae import explore
+from tests._elsewhere import DEVICE, Elsewhere, elsewhere
 
 RULES = ("prototype", "posterior", "likelihood")
 
@@ -43,7 +43,7 @@ def test_all_that_a_model_does(make, digits, tmp_path, kind, labels):
     likelihood = "gaussian" if kind == "gaussian" else "auto"
     with elsewhere():
         model = make(device=DEVICE, max_epochs=1, likelihood=likelihood).fit(X, y)
-        assert all(isinstance(weight, Elsewhere) for weight in model.net_.module_.parameters())
+        assert all(isinstance(weight, Elsewhere) for weight in model.model_.module.parameters())
         for rule in RULES:
             model.set_params(predict_with=rule)
             np.testing.assert_allclose(model.predict_proba(X[:9]).sum(axis=1), 1)

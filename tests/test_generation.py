@@ -1,6 +1,7 @@
 """Verbs on r and v: sample, reconstruct, interpolate, transfer, invert, score, add classes."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +11,19 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
+from sk_equivae.fitted.loop import map_batches
+from sk_equivae.fitted.model import FittedModel
 
 UNITS = np.array([1.0, 10.0, 100.0, 1000.0])
+
+
+def normalized(model, X):
+    """Rows as the networks see them."""
+    return model.model_.rows.normalize(torch.from_numpy(X), model.model_.module.like.dtype)
+
+
+def in_batches_of(size, function, *columns, like, batch_size):
+    return map_batches(function, *columns, like=like, batch_size=size)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +108,7 @@ def test_sample_follows_its_seed_and_no_global_one(tabular):
 
 def test_many_samples_go_in_batches(tabular, monkeypatch):
     whole, _ = tabular.sample(50, random_state=0)
-    monkeypatch.setattr("sk_equivae._generation.INFERENCE_BATCH", 7)
+    monkeypatch.setattr("sk_equivae.fitted.model.map_batches", partial(in_batches_of, 7))
     np.testing.assert_allclose(tabular.sample(50, random_state=0)[0], whole, rtol=1e-9)
 
 
@@ -186,18 +198,23 @@ def test_interpolation_ends_at_the_reconstructions(tabular, blobs):
 def test_r_is_fixed_within_a_class_and_moves_between_classes(tabular, blobs, monkeypatch):
     X, y = blobs
     seen = []
-    decode = tabular._decode
-    monkeypatch.setattr(tabular, "_decode", lambda r, v: (seen.append((r, v)), decode(r, v))[1])
+    decode = FittedModel.decode
+
+    def noted(model, r, v):
+        seen.append((r, v))
+        return decode(model, r, v)
+
+    monkeypatch.setattr(FittedModel, "decode", noted)
     same, other = X[y == 0], X[y == 1]
     tabular.interpolate(same[:1], same[1:2], n_steps=5)
     tabular.interpolate(same[:1], other[:1], n_steps=5)
     (r_within, v_within), (r_across, _) = seen
-    assert torch.equal(r_within, r_within[:1].expand(5, -1))
-    step = v_within.diff(dim=0)
-    torch.testing.assert_close(step, step[:1].expand(4, -1))
-    assert step.abs().max() > 0
+    np.testing.assert_array_equal(r_within, np.tile(r_within[:1], (5, 1)))
+    step = np.diff(v_within, axis=0)
+    np.testing.assert_allclose(step, np.tile(step[:1], (4, 1)))
+    assert np.abs(step).max() > 0
     middle = tabular.prototypes_[:2].mean(axis=0)
-    np.testing.assert_allclose(r_across[2].numpy(), middle)
+    np.testing.assert_allclose(r_across[2], middle)
 
 
 def test_transfer_takes_the_class_of_one_and_v_of_the_other(tabular, blobs):
@@ -255,13 +272,13 @@ def test_inverse_transform_says_what_is_wrong(tabular):
 
 def exact_log_p(model, X):
     """log p(x) by quadrature over a v of one dimension."""
-    module = model._module
+    module = model.model_.module
     grid = torch.linspace(-8, 8, 4001, dtype=torch.float64)[:, None]
     log_step = np.log(16 / 4000)
     log_prior_v = torch.distributions.Normal(0.0, 1.0).log_prob(grid[:, 0])
     values = []
     with torch.inference_mode():
-        for x in module.normalize(torch.from_numpy(X)):
+        for x in normalized(model, X):
             joint = []
             for r, prior in zip(
                 torch.from_numpy(model.prototypes_), model.class_prior_, strict=True
@@ -299,7 +316,7 @@ def test_score_of_a_row_is_its_own(tabular, blobs, monkeypatch):
     X, _ = blobs
     whole = tabular.score_samples(X[:20])
     np.testing.assert_allclose(tabular.score_samples(X[5:8]), whole[5:8], rtol=1e-9)
-    monkeypatch.setattr("sk_equivae._generation.INFERENCE_BATCH", 32)
+    monkeypatch.setattr("sk_equivae.generation.BATCH_SIZE", 32)
     np.testing.assert_allclose(tabular.score_samples(X[:20]), whole, rtol=1e-9)
     assert not np.allclose(tabular.score_samples(X[:20], random_state=1), whole, rtol=1e-9)
     with pytest.raises(ValueError, match="n_importance should be an int of at least 1; got 0"):
@@ -326,9 +343,9 @@ def test_a_new_class_takes_its_place(added, three, blobs):
     np.testing.assert_array_equal(added.class_count_[[0, 1, 3]], three.class_count_)
     assert added.class_prior_[2] == pytest.approx(1 / 4)
     np.testing.assert_allclose(added.class_prior_[[0, 1, 3]], three.class_prior_ * 3 / 4)
-    module = added._module
+    module = added.model_.module
     with torch.inference_mode():
-        h = module.invariant.embed(module.normalize(torch.from_numpy(X[y == 2][:5])))
+        h = module.invariant.embed(normalized(added, X[y == 2][:5]))
         r = module.invariant.head(h.mean(dim=0, keepdim=True)).numpy()[0]
     np.testing.assert_allclose(added.prototypes_[2], r)
 
@@ -360,10 +377,10 @@ def test_a_new_class_is_generated_and_transformed(added, blobs):
     assert 2 in added.sample(100, random_state=0)[1]
     new = X[y == 2]
     added.set_params(representation="equivariant")
-    module = added._module
+    module = added.model_.module
     with torch.inference_mode():
         r = torch.from_numpy(added.prototypes_[[2]]).expand(len(new), -1)
-        v = module.encode(module.normalize(torch.from_numpy(new)), r).mean.numpy()
+        v = module.encode(normalized(added, new), r).mean.numpy()
     is_new = added.predict(new) == 2
     np.testing.assert_allclose(added.transform(new)[is_new], v[is_new])
     assert added.reconstruct(new, y=2).shape == new.shape

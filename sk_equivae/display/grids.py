@@ -1,31 +1,38 @@
-"""Displays of grids of images: content by style, and planes of a latent."""
+"""Displays of grids of images: style transfer, and planes of a latent space."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from .mosaic import TileDisplay, as_images, draw_mosaic, mosaic, require_images, value_range
+from .checks import check_estimator, check_images
+from .mosaic import TileDisplay, as_images, draw_mosaic, mosaic, value_range
 
 
 class StyleTransferDisplay(TileDisplay):
     """Every content with every style, the originals on the margins (Figure 4, right).
 
-    A line shows one class in many styles, a column one style in many classes.
+    A row of tiles shows one class in many styles, a column one style in many classes.
 
     Parameters
     ----------
     images : ndarray of shape (n_content, n_style, h, w) or (n_content, n_style, h, w, c)
+        The decoded images.
     content : ndarray of shape (n_content, h, w) or (n_content, h, w, c)
+        The originals that give r.
     style : ndarray of shape (n_style, h, w) or (n_style, h, w, c)
-    limits : (float, float), default=(0, 1)
+        The originals that give v.
+    limits : tuple of (float, float), default=(0, 1)
+        Values of black and white.
 
     Attributes
     ----------
-    ax_ : Axes
-    figure_ : Figure
-    im_ : AxesImage
+    ax_ : matplotlib Axes
+        Axes with the images.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    im_ : matplotlib AxesImage
+        The mosaic.
 
     Examples
     --------
@@ -39,10 +46,10 @@ class StyleTransferDisplay(TileDisplay):
 
     def __init__(
         self,
-        images: NDArray,
+        images: NDArray[Any],
         *,
-        content: NDArray,
-        style: NDArray,
+        content: NDArray[Any],
+        style: NDArray[Any],
         limits: tuple[float, float] = (0.0, 1.0),
     ):
         self.images = images
@@ -54,16 +61,26 @@ class StyleTransferDisplay(TileDisplay):
     def from_estimator(
         cls, estimator: Any, content: ArrayLike, style: ArrayLike, *, ax: Any = None, **kwargs: Any
     ) -> "StyleTransferDisplay":
-        """Transfer styles and draw.
+        """Transfer every style to every content and draw the images.
 
         Parameters
         ----------
-        estimator : EquiVAEClassifier or EquiVAETransformer, fitted on images
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            An estimator fitted on images.
         content, style : array-like of the shape seen in `fit`
-        ax, **kwargs : see `plot`
+            Rows that give r, and rows that give v.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : StyleTransferDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
-        require_images(estimator, cls.__name__, "transfer_style")
+        check_estimator(estimator, cls.__name__)
+        check_images(estimator, cls.__name__, "transfer_style")
         grid = as_images(estimator, estimator.transfer_style(content, style, grid=True))
         rows = [
             np.asarray(given).reshape(-1, *estimator.model_.rows.row_shape)
@@ -78,15 +95,21 @@ class StyleTransferDisplay(TileDisplay):
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "StyleTransferDisplay":
-        """Draw.
+        """Draw the images.
 
         Parameters
         ----------
-        ax : Axes, optional
-        cmap : str or Colormap, optional
-            "gray_r" without it.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        cmap : str or matplotlib Colormap, default=None
+            Colours of grey images. None is "gray_r".
         **kwargs : dict
-            For `Axes.imshow`.
+            Keyword arguments for `Axes.imshow`.
+
+        Returns
+        -------
+        display : StyleTransferDisplay
+            The display itself.
         """
         n_content, n_style = self.images.shape[:2]
         empty = np.full((1, 1, *self.images.shape[2:]), np.nan)
@@ -105,27 +128,34 @@ class StyleTransferDisplay(TileDisplay):
 
 
 class LatentGridDisplay(TileDisplay):
-    """Images decoded over a plane of one latent, the other held (Figure 5).
+    """Images decoded over a plane of one latent, with the other one fixed (Figure 5).
 
     Parameters
     ----------
     images : ndarray of shape (n_steps, n_steps, h, w) or (n_steps, n_steps, h, w, c)
-        The first line is at the top, where the second coordinate is largest.
+        The decoded images; the first row is at the top, where the second coordinate is
+        largest.
     x, y : ndarray of shape (n_steps,)
-        Coordinates of columns and lines.
+        Coordinates of the columns and rows.
     latent : {"invariant", "equivariant"}
+        The latent that varies.
     title : str, default=""
-    prototypes : dict, optional
-        Class to point of the plane, to be written there.
-    limits : (float, float), default=(0, 1)
+        Title of the Axes.
+    prototypes : dict of ndarray of shape (2,), default=None
+        Names of classes, and the points of the plane to write them at.
+    limits : tuple of (float, float), default=(0, 1)
+        Values of black and white.
 
     Attributes
     ----------
-    ax_ : Axes
-    figure_ : Figure
-    im_ : AxesImage
-    texts_ : list of Text
-        The names of the classes at their r.
+    ax_ : matplotlib Axes
+        Axes with the images.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    im_ : matplotlib AxesImage
+        The mosaic.
+    texts_ : list of matplotlib Text
+        Names of the classes at their r.
 
     Examples
     --------
@@ -139,13 +169,13 @@ class LatentGridDisplay(TileDisplay):
 
     def __init__(
         self,
-        images: NDArray,
+        images: NDArray[Any],
         *,
-        x: NDArray,
-        y: NDArray,
+        x: NDArray[Any],
+        y: NDArray[Any],
         latent: str,
         title: str = "",
-        prototypes: dict[str, NDArray] | None = None,
+        prototypes: dict[str, NDArray[Any]] | None = None,
         limits: tuple[float, float] = (0.0, 1.0),
     ):
         self.images = images
@@ -167,22 +197,31 @@ class LatentGridDisplay(TileDisplay):
         ax: Any = None,
         **kwargs: Any,
     ) -> "LatentGridDisplay":
-        """Decode a plane and draw.
+        """Decode a plane and draw the images.
 
         Parameters
         ----------
-        estimator : EquiVAEClassifier or EquiVAETransformer, fitted on images
-            With two dimensions of the latent that varies.
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            An estimator fitted on images, with two dimensions of the latent that varies.
         latent : {"equivariant", "invariant"}, default="equivariant"
             "equivariant" varies v from -2 to 2, two standard deviations of its prior, at the
             r of a class. "invariant" varies r over the range of the prototypes, at v = 0.
-        label : label, optional
-            The class that is held for "equivariant"; the first without it.
+        label : label, default=None
+            Class that gives r for "equivariant". None takes the first class.
         n_steps : int, default=12
-        ax, **kwargs : see `plot`
+            Number of images per row and per column.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : LatentGridDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
-        require_images(estimator, cls.__name__, "inverse_transform")
+        check_estimator(estimator, cls.__name__)
+        check_images(estimator, cls.__name__, "inverse_transform")
         if latent not in ("invariant", "equivariant"):
             raise ValueError(
                 f"latent should be 'invariant' or 'equivariant'; got {latent!r}. Pass one of them."
@@ -224,15 +263,21 @@ class LatentGridDisplay(TileDisplay):
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "LatentGridDisplay":
-        """Draw.
+        """Draw the images.
 
         Parameters
         ----------
-        ax : Axes, optional
-        cmap : str or Colormap, optional
-            "gray_r" without it.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        cmap : str or matplotlib Colormap, default=None
+            Colours of grey images. None is "gray_r".
         **kwargs : dict
-            For `Axes.imshow`.
+            Keyword arguments for `Axes.imshow`.
+
+        Returns
+        -------
+        display : LatentGridDisplay
+            The display itself.
         """
         n_rows, n_columns = self.images.shape[:2]
         ax = self._start(ax, n_columns, n_rows)

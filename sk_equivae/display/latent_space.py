@@ -1,22 +1,33 @@
-"""`LatentSpaceDisplay`: the two latent spaces side by side.
-
-As scikit-learn's displays are: data in `__init__`, `from_estimator` computes, `plot`
-draws and keeps its artists. matplotlib is imported when something is drawn.
-"""
+"""`LatentSpaceDisplay`: the two latent spaces side by side."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.decomposition import PCA
 from sklearn.utils._optional_dependencies import check_matplotlib_support
-from sklearn.utils.validation import check_is_fitted
 
+from .checks import check_estimator
+from .plane import reduce_to_plane
+
+# Colour of unlabelled rows.
 GREY = "0.75"
 
 
 def class_colors(n_classes: int, cmap: Any = None) -> list[Any]:
-    """A colour for each class: of a qualitative map as long as that has enough."""
+    """Return one colour per class, from a qualitative map if it has enough colours.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+    cmap : str or matplotlib Colormap, default=None
+        Where the colours come from. None depends on the number of classes.
+
+    Returns
+    -------
+    colors : list of tuple
+        RGBA values.
+    """
     import matplotlib
 
     if cmap is None:
@@ -27,71 +38,37 @@ def class_colors(n_classes: int, cmap: Any = None) -> list[Any]:
     return list(cmap(np.linspace(0, 1, n_classes)))
 
 
-def reduce_to_plane(Z: NDArray, method: str = "auto", random_state: Any = 0) -> tuple[NDArray, str]:
-    """Points in two dimensions, and a word on how they came there.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, n_dimensions)
-        One dimension gets a second of zeros, two stay as they are.
-    method : {"auto", "umap", "pca"}
-        "auto" is "umap" if umap-learn is installed, else "pca".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> points, how = reduce_to_plane(np.eye(3), method="pca")
-    >>> points.shape, how
-    ((3, 2), 'PCA, 100% of variance')
-    """
-    if method not in ("auto", "umap", "pca"):
-        raise ValueError(
-            f"method should be 'auto', 'umap' or 'pca'; got {method!r}. Leave it out for the best "
-            "that is installed."
-        )
-    if Z.shape[1] <= 2:
-        return np.pad(Z, ((0, 0), (0, 2 - Z.shape[1]))), ""
-    if method != "pca":
-        try:
-            import umap
-
-            # one thread: with more of them the same seed gives other points
-            reducer = umap.UMAP(n_components=2, random_state=random_state, n_jobs=1)
-            return reducer.fit_transform(Z), "UMAP"
-        except ImportError as error:
-            if method == "umap":
-                raise ImportError(
-                    "method='umap' needs the package umap-learn, which is not installed. Install "
-                    "it with `pip install umap-learn`, or use method='pca'."
-                ) from error
-    pca = PCA(2, random_state=random_state)
-    points = pca.fit_transform(Z)
-    return points, f"PCA, {100 * pca.explained_variance_ratio_.sum():.0f}% of variance"
-
-
 class LatentSpaceDisplay:
     """r and v of rows, side by side in two dimensions and coloured by class.
 
-    In a good model the classes are apart in r and mixed in v.
+    In a good model the classes are separate in r and mixed in v.
 
     Parameters
     ----------
     invariant, equivariant : ndarray of shape (n, 2)
+        r and v of the rows, in the plane.
     codes : ndarray of shape (n,)
         Positions in `classes`; -1 is drawn in grey.
     classes : ndarray of shape (n_classes,)
-    prototypes : ndarray of shape (n_classes, 2), optional
-    methods : (str, str), default=("", "")
-        How two dimensions came about, for the titles.
+        Labels of the classes.
+    prototypes : ndarray of shape (n_classes, 2), default=None
+        r_y of the classes in the plane of `invariant`, drawn as crosses.
+    methods : tuple of (str, str), default=("", "")
+        How r and v were reduced to two dimensions, for the titles.
 
     Attributes
     ----------
-    axes_ : ndarray of two Axes
-    figure_ : Figure
-    scatters_ : list of two lists of PathCollection
-        For each space one collection a class, and one of unlabelled rows if there are any.
-    prototypes_artist_ : PathCollection or None
-    legend_ : Legend
+    axes_ : ndarray of two matplotlib Axes
+        Axes of r and of v.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    scatters_ : list of two lists of matplotlib PathCollection
+        For each space one collection of unlabelled rows, if there are any, and one per
+        class.
+    prototypes_artist_ : matplotlib PathCollection or None
+        The crosses.
+    legend_ : matplotlib Legend or None
+        The legend.
 
     Examples
     --------
@@ -106,12 +83,12 @@ class LatentSpaceDisplay:
 
     def __init__(
         self,
-        invariant: NDArray,
-        equivariant: NDArray,
+        invariant: NDArray[Any],
+        equivariant: NDArray[Any],
         *,
-        codes: NDArray,
-        classes: NDArray,
-        prototypes: NDArray | None = None,
+        codes: NDArray[Any],
+        classes: NDArray[Any],
+        prototypes: NDArray[Any] | None = None,
         methods: tuple[str, str] = ("", ""),
     ):
         self.invariant = invariant
@@ -137,17 +114,29 @@ class LatentSpaceDisplay:
 
         Parameters
         ----------
-        estimator : fitted EquiVAEClassifier or EquiVAETransformer
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            A fitted estimator.
         X : array-like of the shape seen in `fit`
-        y : array-like of shape (n,), optional
-            Labels, for the colours; unlabelled rows are grey. Without it, the predicted ones.
+            Rows to draw.
+        y : array-like of shape (n,), default=None
+            Labels, for the colours; unlabelled rows are grey. None takes the predicted
+            classes.
         method : {"auto", "umap", "pca"}, default="auto"
-            The way to two dimensions; a latent that has two is drawn as it is. "auto" is
-            UMAP if it is installed, else PCA.
+            How latents are reduced to two dimensions; a latent that has two is drawn as it
+            is. "auto" is UMAP if it is installed, else PCA.
         random_state : int, RandomState instance or None, default=0
-        ax, **kwargs : see `plot`
+            Seed of the method.
+        ax : sequence of two matplotlib Axes, default=None
+            Axes to draw r and v on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : LatentSpaceDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
+        check_estimator(estimator, cls.__name__)
         model, rows = estimator.model_, estimator._validate_rows(X)
         predicted, v = model.latents(rows, estimator.predict_with)
         codes = predicted if y is None else estimator._codes(y, len(predicted))
@@ -171,16 +160,24 @@ class LatentSpaceDisplay:
     def plot(
         self, ax: Any = None, *, cmap: Any = None, legend: bool = True, **kwargs: Any
     ) -> "LatentSpaceDisplay":
-        """Draw.
+        """Draw r and v.
 
         Parameters
         ----------
-        ax : sequence of two Axes, optional
-        cmap : str or Colormap, optional
-            Where the colours of the classes come from.
+        ax : sequence of two matplotlib Axes, default=None
+            Axes to draw r and v on. None makes a new figure.
+        cmap : str or matplotlib Colormap, default=None
+            Where the colours of the classes come from. None depends on the number of
+            classes.
         legend : bool, default=True
+            Draw a legend.
         **kwargs : dict
-            For `Axes.scatter`.
+            Keyword arguments for `Axes.scatter`.
+
+        Returns
+        -------
+        display : LatentSpaceDisplay
+            The display itself.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         import matplotlib.pyplot as plt
@@ -201,9 +198,10 @@ class LatentSpaceDisplay:
         for axis, (points, name), how in zip(axes, spaces, self.methods, strict=True):
             self.scatters_.append(self._scatter(axis, points, colors, style))
             axis.set_title(f"{name} ({how})" if how else name)
-            axis.set(xticks=[], yticks=[]) if how else axis.set(xlabel=name[-1] + "0")
-            if not how:
-                axis.set_ylabel(name[-1] + "1")
+            if how:
+                axis.set(xticks=[], yticks=[])
+            else:
+                axis.set(xlabel=name[-1] + "0", ylabel=name[-1] + "1")
         self.prototypes_artist_ = None
         if self.prototypes is not None:
             self.prototypes_artist_ = axes[0].scatter(
@@ -212,7 +210,10 @@ class LatentSpaceDisplay:
         self.legend_ = self._legend() if legend else None
         return self
 
-    def _scatter(self, axis: Any, points: NDArray, colors: list, style: dict) -> list[Any]:
+    def _scatter(
+        self, axis: Any, points: NDArray[Any], colors: list[Any], style: dict[str, Any]
+    ) -> list[Any]:
+        """Draw the points of one space, and return the artists."""
         artists = []
         if (self.codes < 0).any():  # first, so that it lies below
             x, y = points[self.codes < 0].T
@@ -223,6 +224,7 @@ class LatentSpaceDisplay:
         return artists
 
     def _legend(self) -> Any:
+        """Draw the legend beside the second space."""
         from matplotlib.lines import Line2D
 
         dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 6}

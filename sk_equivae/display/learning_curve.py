@@ -1,15 +1,16 @@
-"""`LearningCurveDisplay`: the course of training."""
+"""`LearningCurveDisplay`: the bound over the epochs of training."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
-from sklearn.utils.validation import check_is_fitted
+
+from .checks import check_estimator
 
 
 class LearningCurveDisplay:
-    """The bound over training, split into reconstruction and minus KL (Figure 3, right).
+    """The bound over training, split into reconstruction and negative KL (Figure 3, right).
 
     The two parts sum to the bound. KL is that of q(v, y | x) from the prior p(v) p(y);
     for a labelled row its part in y is -log p(y).
@@ -17,15 +18,17 @@ class LearningCurveDisplay:
     Parameters
     ----------
     history : list of dict
-        As `history_` of an estimator.
+        One dict per epoch, like `history_` of an estimator.
 
     Attributes
     ----------
-    ax_ : Axes
-    figure_ : Figure
-    lines_ : dict of Line2D
-        Keys as "train_elbo", "train_reconstruction", "train_negative_kl", and the same with
-        "valid" if there was a validation part.
+    ax_ : matplotlib Axes
+        Axes with the curves.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    lines_ : dict of matplotlib Line2D
+        The curves, with the keys "train_elbo", "train_reconstruction" and
+        "train_negative_kl", and the same with "valid" if there were validation rows.
 
     Examples
     --------
@@ -35,9 +38,13 @@ class LearningCurveDisplay:
     array([-2.])
     """
 
-    PARTS = (("elbo", "bound"), ("reconstruction", "reconstruction"), ("negative_kl", "-KL"))
+    PARTS: ClassVar = (
+        ("elbo", "bound"),
+        ("reconstruction", "reconstruction"),
+        ("negative_kl", "-KL"),
+    )
 
-    def __init__(self, history: list[dict]):
+    def __init__(self, history: list[dict[str, Any]]):
         self.history = history
 
     @classmethod
@@ -48,15 +55,30 @@ class LearningCurveDisplay:
 
         Parameters
         ----------
-        estimator : fitted EquiVAEClassifier or EquiVAETransformer
-        ax, **kwargs : see `plot`
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            A fitted estimator.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
+        check_estimator(estimator, cls.__name__)
         return cls(estimator.history_).plot(ax=ax, **kwargs)
 
-    def curves(self) -> dict[str, NDArray]:
-        """The values of each curve, one an epoch; NaN where an epoch has none."""
-        curves = {}
+    def curves(self) -> dict[str, NDArray[np.float64]]:
+        """Return the values of each curve.
+
+        Returns
+        -------
+        curves : dict of ndarray of shape (n_epochs,)
+            One value per epoch; NaN where an epoch has none. See `lines_` for the keys.
+        """
+        curves: dict[str, NDArray[np.float64]] = {}
         for side in ("train", "valid"):
             if not any(f"{side}_elbo" in row for row in self.history):
                 continue
@@ -74,13 +96,19 @@ class LearningCurveDisplay:
         return curves
 
     def plot(self, ax: Any = None, **kwargs: Any) -> "LearningCurveDisplay":
-        """Draw.
+        """Draw the curves.
 
         Parameters
         ----------
-        ax : Axes, optional
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
         **kwargs : dict
-            For `Axes.plot`.
+            Keyword arguments for `Axes.plot`.
+
+        Returns
+        -------
+        display : LearningCurveDisplay
+            The display itself.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         import matplotlib.pyplot as plt
@@ -101,7 +129,7 @@ class LearningCurveDisplay:
                 style = {"color": f"C{i}", "linestyle": dashes, "label": label, **single, **kwargs}
                 (line,) = ax.plot(epochs, curves[f"{side}_{part}"], **style)
                 self.lines_[f"{side}_{part}"] = line
-        ax.set(xlabel="epoch", ylabel="nats a row", title="The bound and its two parts")
+        ax.set(xlabel="epoch", ylabel="nats per row", title="The bound and its two parts")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.grid(alpha=0.3)
         ax.legend(frameon=False)

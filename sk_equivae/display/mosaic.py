@@ -1,4 +1,4 @@
-"""Rows in pictures: images as tiles of a mosaic, tabular rows as heat maps."""
+"""Drawing of rows: images as tiles of a mosaic, tabular rows as heat maps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,34 +7,74 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
-TILE = 0.55  # inches of a tile
-GAP = 0.12  # between tiles, as a part of their size
+# Size of a tile in inches.
+TILE = 0.55
+# Width of the gap between tiles, as a fraction of their size.
+GAP = 0.12
 
 
-def as_images(estimator: Any, X: NDArray) -> NDArray:
-    """Rows `(..., *row_shape)` as images `(..., h, w)` or `(..., h, w, 3)`."""
+def drawn_channels(n_channels: int) -> int:
+    """Return the number of channels that are drawn of images with `n_channels`.
+
+    Images with 1, 3 or 4 channels are drawn as they are: grey, RGB and RGBA. Other numbers
+    of channels have no colours; their mean is drawn in grey.
+
+    Parameters
+    ----------
+    n_channels : int
+        Number of channels of the images.
+
+    Returns
+    -------
+    n_drawn : int
+        1, 3 or 4.
+
+    Examples
+    --------
+    >>> drawn_channels(3), drawn_channels(5)
+    (3, 1)
+    """
+    return n_channels if n_channels in (3, 4) else 1
+
+
+def as_images(estimator: Any, X: NDArray[Any]) -> NDArray[Any]:
+    """Return rows as images that can be drawn.
+
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator of images.
+    X : ndarray of shape (..., *row_shape)
+        Rows in the shape seen in `fit`.
+
+    Returns
+    -------
+    images : ndarray of shape (..., h, w), (..., h, w, 3) or (..., h, w, 4)
+        The mean over the channels for images with other than 1, 3 or 4 channels.
+    """
     channels, height, width = estimator.model_.rows.input_shape
     lead = X.shape[: X.ndim - len(estimator.model_.rows.row_shape)]
-    if channels not in (1, 3, 4):
-        raise ValueError(
-            f"Expected images of 1, 3 or 4 channels; got {channels}, which have no colours. Draw "
-            "single channels of what the estimator returns."
-        )
-    return X.reshape(*lead, height, width, *(() if channels == 1 else (channels,)))
+    images = X.reshape(*lead, height, width, channels)
+    if channels == 1:
+        return images[..., 0]
+    return images if drawn_channels(channels) > 1 else images.mean(axis=-1)
 
 
-def require_images(estimator: Any, display: str, verb: str) -> None:
-    """Say what to do for rows that are no images."""
-    if not estimator.model_.rows.is_image:
-        raise ValueError(
-            f"{display} expects an estimator of images; got one of tabular rows of "
-            f"{estimator.n_features_in_} features. Use `{verb}` and look at the numbers, or set "
-            "`image_shape` before fit if the rows are images."
-        )
+def value_range(estimator: Any, images: NDArray[Any]) -> tuple[float, float]:
+    """Return the values to draw in black and white.
 
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator of images.
+    images : ndarray
+        The images to draw.
 
-def value_range(estimator: Any, images: NDArray) -> tuple[float, float]:
-    """Black and white: the whole range where the data have one, else what is shown."""
+    Returns
+    -------
+    low, high : float
+        The whole range where the data have one, else the range of `images`.
+    """
     if estimator.model_.rows.dtype == np.uint8:
         return 0.0, 255.0
     low, high = float(np.min(images)), float(np.max(images))
@@ -45,20 +85,28 @@ def value_range(estimator: Any, images: NDArray) -> tuple[float, float]:
 
 
 def mosaic(
-    tiles: NDArray,
+    tiles: NDArray[Any],
     wide_columns: tuple[int, ...] = (),
     wide_rows: tuple[int, ...] = (),
     gap: int | None = None,
-) -> tuple[NDArray, NDArray, NDArray]:
-    """One image of a grid of images, NaN in the gaps, and the centres of columns and rows.
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Join a grid of images into one image.
 
     Parameters
     ----------
     tiles : ndarray of shape (n_rows, n_columns, h, w) or (n_rows, n_columns, h, w, c)
-    wide_columns, wide_rows : tuple of int
-        Columns and rows before which the gap is wide.
-    gap : int, optional
-        Pixels between tiles.
+        The images.
+    wide_columns, wide_rows : tuple of int, default=()
+        Columns and rows with a wide gap before them.
+    gap : int, default=None
+        Pixels between tiles. None depends on the size of the tiles.
+
+    Returns
+    -------
+    image : ndarray of shape (height, width) or (height, width, c)
+        The mosaic, with NaN in the gaps.
+    x, y : ndarray of shape (n_columns,) and (n_rows,)
+        Centres of the columns and rows, in pixels.
 
     Examples
     --------
@@ -83,15 +131,36 @@ def mosaic(
     return image, left + (width - 1) / 2, top + (height - 1) / 2
 
 
-def draw_mosaic(ax: Any, image: NDArray, limits: tuple[float, float], cmap: Any, **kw: Any) -> Any:
-    """`imshow` of a mosaic: gaps see-through, colours scaled to [0, 1], no frame."""
+def draw_mosaic(
+    ax: Any, image: NDArray[Any], limits: tuple[float, float], cmap: Any, **kwargs: Any
+) -> Any:
+    """Draw a mosaic without a frame, with transparent gaps.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes to draw on.
+    image : ndarray of shape (height, width) or (height, width, c)
+        The mosaic, with NaN in the gaps.
+    limits : tuple of (float, float)
+        Values of black and white.
+    cmap : str or matplotlib Colormap
+        Colours of grey images.
+    **kwargs : dict
+        Keyword arguments for `Axes.imshow`.
+
+    Returns
+    -------
+    artist : matplotlib AxesImage
+        The drawn image.
+    """
     low, high = limits
     if image.ndim == 3:
         gaps = np.isnan(image[..., 0])
         image = np.clip((np.nan_to_num(image) - low) / (high - low), 0, 1)
         opaque = image[..., 3] if image.shape[2] == 4 else np.ones(gaps.shape)
         image = np.dstack([image[..., :3], np.where(gaps, 0.0, opaque)])
-    style = {"vmin": low, "vmax": high, "cmap": cmap, "interpolation": "nearest", **kw}
+    style = {"vmin": low, "vmax": high, "cmap": cmap, "interpolation": "nearest", **kwargs}
     artist = ax.imshow(np.ma.masked_invalid(image) if image.ndim == 2 else image, **style)
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -100,44 +169,60 @@ def draw_mosaic(ax: Any, image: NDArray, limits: tuple[float, float], cmap: Any,
     return artist
 
 
-def new_axes(ax: Any, n_columns: float, n_rows: float, name: str) -> Any:
-    """The given Axes, or new ones with room for so many tiles."""
-    check_matplotlib_support(f"{name}.plot")
-    import matplotlib.pyplot as plt
-
-    if ax is None:
-        size = (max(3.0, TILE * n_columns + 0.8), max(1.5, TILE * n_rows + 0.8))
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    return ax
-
-
 class TileDisplay:
-    """What the displays of one Axes share."""
+    """Base class of the displays that draw on one Axes."""
 
     ax_: Any
     figure_: Any
     im_: Any
 
     def _start(self, ax: Any, n_columns: float, n_rows: float) -> Any:
-        ax = new_axes(ax, n_columns, n_rows, type(self).__name__)
+        """Return the given Axes, or new ones with room for a number of tiles."""
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            size = (max(3.0, TILE * n_columns + 0.8), max(1.5, TILE * n_rows + 0.8))
+            _, ax = plt.subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
 
 def draw_heat_map(
     ax: Any,
-    rows: NDArray,
+    rows: NDArray[Any],
     groups: Sequence[str],
     feature_names: Sequence[str],
     cmap: Any,
-    **kw: Any,
+    **kwargs: Any,
 ) -> Any:
-    """Rows of features in equal groups, each feature about the mean of what is shown."""
+    """Draw tabular rows in groups of equal size, each feature standardised.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes to draw on.
+    rows : ndarray of shape (n_groups * n_each, n_features)
+        The rows, one group after the other.
+    groups : sequence of str
+        Names of the groups.
+    feature_names : sequence of str
+        Names of the features.
+    cmap : str or matplotlib Colormap
+        Colours of the values.
+    **kwargs : dict
+        Keyword arguments for `Axes.imshow`.
+
+    Returns
+    -------
+    artist : matplotlib AxesImage
+        The heat map.
+    """
     n_each = len(rows) // len(groups)
     spread = rows.std(axis=0)
     values = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     limit = max(1.0, float(np.abs(values).max()))
-    style = {"cmap": cmap, "vmin": -limit, "vmax": limit, "aspect": "auto", **kw}
+    style = {"cmap": cmap, "vmin": -limit, "vmax": limit, "aspect": "auto", **kwargs}
     artist = ax.imshow(values, interpolation="nearest", **style)
     for edge in range(n_each, len(rows), n_each):
         ax.axhline(edge - 0.5, color="white", linewidth=2)
@@ -152,7 +237,18 @@ def draw_heat_map(
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Return the names of the features, or x0, x1, ... without any."""
+    """Return the names of the features seen in `fit`.
+
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator.
+
+    Returns
+    -------
+    names : list of str
+        x0, x1, ... if the data had no names.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = [f"x{i}" for i in range(estimator.n_features_in_)]

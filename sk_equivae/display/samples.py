@@ -1,6 +1,6 @@
-"""Displays of what is generated: samples of the classes, and ways between rows.
+"""Displays of generated rows: samples of each class, and interpolations between rows.
 
-Images lie as tiles of one mosaic in one Axes; tabular rows are drawn as heat maps.
+Images are drawn as tiles of one mosaic, tabular rows as a heat map.
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from .checks import check_estimator
 from .mosaic import (
     TileDisplay,
     as_images,
@@ -22,23 +22,28 @@ from .mosaic import (
 
 
 class SamplesDisplay(TileDisplay):
-    """Generated rows of each class: images in a column a class, or a heat map.
+    """Generated rows of each class: images in one column per class, or a heat map.
 
     Parameters
     ----------
     samples : ndarray of shape (n_samples, n_classes, h, w), (n_samples, n_classes, h, w, c) \
 or (n_samples, n_classes, n_features)
+        The generated rows.
     classes : array-like of shape (n_classes,)
-    limits : (float, float), default=(0, 1)
-        The values of black and white.
-    names : sequence of str, optional
-        Of the features of tabular rows.
+        Labels of the classes.
+    limits : tuple of (float, float), default=(0, 1)
+        Values of black and white.
+    names : sequence of str, default=None
+        Names of the features of tabular rows. None stands for x0, x1, ...
 
     Attributes
     ----------
-    ax_ : Axes
-    figure_ : Figure
-    im_ : AxesImage
+    ax_ : matplotlib Axes
+        Axes with the rows.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    im_ : matplotlib AxesImage
+        The mosaic or the heat map.
 
     Examples
     --------
@@ -50,7 +55,7 @@ or (n_samples, n_classes, n_features)
 
     def __init__(
         self,
-        samples: NDArray,
+        samples: NDArray[Any],
         *,
         classes: Any,
         limits: tuple[float, float] = (0.0, 1.0),
@@ -72,19 +77,29 @@ or (n_samples, n_classes, n_features)
         ax: Any = None,
         **kwargs: Any,
     ) -> "SamplesDisplay":
-        """Sample each class and draw.
+        """Sample each class and draw the samples.
 
         Parameters
         ----------
-        estimator : fitted EquiVAEClassifier or EquiVAETransformer
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            A fitted estimator.
         n_samples : int, default=8
-            Of each class.
-        classes : array-like, optional
-            Which ones; all without it.
+            Number of samples per class.
+        classes : array-like of shape (n_classes,), default=None
+            Labels of the classes to sample. None takes all.
         random_state : int, RandomState instance or None, default=None
-        ax, **kwargs : see `plot`
+            Seed of the samples.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : SamplesDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
+        check_estimator(estimator, cls.__name__)
         shown = estimator.classes_ if classes is None else np.asarray(classes)
         X, _ = estimator.sample(n_samples * len(shown), np.tile(shown, n_samples), random_state)
         X = X.reshape(n_samples, len(shown), *X.shape[1:])
@@ -96,15 +111,21 @@ or (n_samples, n_classes, n_features)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "SamplesDisplay":
-        """Draw.
+        """Draw the samples.
 
         Parameters
         ----------
-        ax : Axes, optional
-        cmap : str or Colormap, optional
-            "gray_r" without it for grey images, "RdBu_r" for tabular rows.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        cmap : str or matplotlib Colormap, default=None
+            Colours. None is "gray_r" for grey images and "RdBu_r" for tabular rows.
         **kwargs : dict
-            For `Axes.imshow`.
+            Keyword arguments for `Axes.imshow`.
+
+        Returns
+        -------
+        display : SamplesDisplay
+            The display itself.
         """
         n_samples, n_classes = self.samples.shape[:2]
         labels = [str(label) for label in self.classes]
@@ -126,25 +147,30 @@ or (n_samples, n_classes, n_features)
 
 
 class InterpolationDisplay(TileDisplay):
-    """The way from one row to another, a pair a line (Figure 4, middle).
+    """Interpolations between rows, one pair of rows per line (Figure 4, middle).
 
-    For images the originals stand at the two ends, apart from what was decoded.
+    For images, the originals are shown at the two ends, separate from the decoded steps.
 
     Parameters
     ----------
     steps : ndarray of shape (n_pairs, n_steps, h, w), (n_pairs, n_steps, h, w, c) \
 or (n_pairs, n_steps, n_features)
-    start, end : ndarray of shape (n_pairs, ...), optional
+        The decoded steps.
+    start, end : ndarray of shape (n_pairs, ...), default=None
         The originals.
-    limits : (float, float), default=(0, 1)
-    names : sequence of str, optional
-        Of the features of tabular rows.
+    limits : tuple of (float, float), default=(0, 1)
+        Values of black and white.
+    names : sequence of str, default=None
+        Names of the features of tabular rows. None stands for x0, x1, ...
 
     Attributes
     ----------
-    ax_ : Axes
-    figure_ : Figure
-    im_ : AxesImage
+    ax_ : matplotlib Axes
+        Axes with the steps.
+    figure_ : matplotlib Figure
+        Figure that contains the Axes.
+    im_ : matplotlib AxesImage
+        The mosaic or the heat map.
 
     Examples
     --------
@@ -156,10 +182,10 @@ or (n_pairs, n_steps, n_features)
 
     def __init__(
         self,
-        steps: NDArray,
+        steps: NDArray[Any],
         *,
-        start: NDArray | None = None,
-        end: NDArray | None = None,
+        start: NDArray[Any] | None = None,
+        end: NDArray[Any] | None = None,
         limits: tuple[float, float] = (0.0, 1.0),
         names: Sequence[str] | None = None,
     ):
@@ -180,16 +206,27 @@ or (n_pairs, n_steps, n_features)
         ax: Any = None,
         **kwargs: Any,
     ) -> "InterpolationDisplay":
-        """Interpolate between rows and draw.
+        """Interpolate between rows and draw the steps.
 
         Parameters
         ----------
-        estimator : fitted EquiVAEClassifier or EquiVAETransformer
+        estimator : EquiVAEClassifier or EquiVAETransformer
+            A fitted estimator.
         A, B : array-like of the shape seen in `fit`
+            First and last rows, paired.
         n_steps : int, default=8
-        ax, **kwargs : see `plot`
+            Number of steps per pair, the ends included.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        **kwargs : dict
+            Keyword arguments for `plot`.
+
+        Returns
+        -------
+        display : InterpolationDisplay
+            The display that was drawn.
         """
-        check_is_fitted(estimator)
+        check_estimator(estimator, cls.__name__)
         steps = estimator.interpolate(A, B, n_steps)
         row_shape = estimator.model_.rows.row_shape
         start, end = (np.asarray(rows).reshape(-1, *row_shape) for rows in (A, B))
@@ -201,15 +238,21 @@ or (n_pairs, n_steps, n_features)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "InterpolationDisplay":
-        """Draw.
+        """Draw the steps.
 
         Parameters
         ----------
-        ax : Axes, optional
-        cmap : str or Colormap, optional
-            "gray_r" without it for grey images, "RdBu_r" for tabular rows.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a new figure.
+        cmap : str or matplotlib Colormap, default=None
+            Colours. None is "gray_r" for grey images and "RdBu_r" for tabular rows.
         **kwargs : dict
-            For `Axes.imshow`.
+            Keyword arguments for `Axes.imshow`.
+
+        Returns
+        -------
+        display : InterpolationDisplay
+            The display itself.
         """
         n_pairs, n_steps = self.steps.shape[:2]
         if self.steps.ndim == 3:

@@ -1,6 +1,6 @@
 """scikit-learn's face: parameters, validation, `fit`, and what comes after it.
 
-Reading order: `labels`, `inputs`, `parameters`, `documentation`, `base`, `representation`,
+Reading order: `labels`, `inputs`, `parameters`, `going_on`, `base`, `representation`,
 `generative`, `classifier`, `transformer`.
 """
 

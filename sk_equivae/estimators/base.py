@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -10,13 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, _fit_context, is_classifier
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from .._version import __version__
 from ..fitted.model import Codes, FittedModel
 from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
 from ..training.train import Previous, Trained, train
-from .inputs import DTYPES, check_bernoulli, check_row_shape, flatten, make_spec, no_strings
+from .going_on import check_can_go_on, fixed_parameters
+from .inputs import (
+    DTYPES,
+    check_bernoulli,
+    check_not_single,
+    check_row_shape,
+    check_units,
+    flatten,
+    make_spec,
+    no_strings,
+)
 from .labels import check_labeled, encode_labels, known_classes
 from .parameters import Parameters
 
@@ -155,44 +167,45 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         """Train on X, and become the result; or stay as before if anything goes wrong."""
         go_on = hasattr(self, "model_") and (incremental or self.warm_start)
         check_callbacks(self.callbacks)
+        if incremental and self.early_stopping:
+            raise ValueError(
+                "partial_fit trains for one epoch and cannot stop early; got early_stopping="
+                f"{self.early_stopping!r}. Set early_stopping=False, or use `fit`."
+            )
         settings = self._settings()
         previous = None
         if go_on:
-            self._check_can_go_on()
-            previous = Previous(self.model_, getattr(self, "net_", None), incremental)
+            check_can_go_on(self, self.model_, self._trained_with, incremental)
+            previous = Previous(self.model_, getattr(self, "net_", None))
             classes = self.classes_
         with _all_or_nothing(self):
             X, codes, classes, kept, data = self._validate_fit(
                 X, y, sample_weight, classes, reset=not go_on, incremental=incremental
             )
-            trained = train(data, classes, settings, previous)
+            trained = train(data, classes, settings, previous, incremental)
             if len(data.X) < len(X):  # rows of weight 0 are labelled, but not learnt from
                 codes[kept] = trained.codes
                 codes = trained.model.fill_codes(X, codes, self.predict_with)
             else:
                 codes = trained.codes
             self._become(trained, codes, go_on)
+        if trained.net.interrupted:
+            # raised all the same, so that a search or a script ends too
+            raise KeyboardInterrupt(
+                f"Training was interrupted after {self.n_iter_} epochs. The estimator keeps what "
+                "it had learnt by then; set warm_start=True and call `fit` to go on."
+            )
         return self
 
     def _become(self, trained: Trained, codes: Codes, go_on: bool) -> None:
         history = self.history_ if go_on else []
         self.model_, self.net_ = trained.model, trained.net
+        self._trained_with = fixed_parameters(self, incremental=True)
         self.history_ = [*history, *trained.net.take_history()]
         for epoch, row in enumerate(self.history_, start=1):
             row["epoch"] = epoch
         self.n_iter_ = len(self.history_)
         self.transduction_ = self.classes_[codes]
-
-    def _check_can_go_on(self) -> None:
-        """Raise if classes were added: training goes on with those it started with."""
-        model = self.model_
-        if len(model.trained) < len(model.classes):
-            added = np.delete(model.classes, model.trained).tolist()
-            raise ValueError(
-                f"Training can go on only with the classes it started with; {added} came by "
-                "`add_classes` after it, and q(y | x) has no output for them. Call `fit` with "
-                "warm_start=False on rows of all classes."
-            )
 
     # ---------------------------------------------------------------- validation
 
@@ -206,7 +219,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "y is None. Expected labels, with -1 for unlabelled rows."
             )
         spec = None if reset else self.model_.rows
-        X, array_shape = self._validate_array(X, spec, ensure_min_samples=2)
+        X, array_shape = self._validate_array(X, spec, ensure_min_samples=1 if incremental else 2)
         codes, classes = encode_labels(y, self.unlabeled, classes)
         if len(codes) != len(X):
             raise ValueError(
@@ -219,7 +232,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         # Taken out rather than passed over: they must not enter the scaling either.
         kept = slice(None) if weight.all() else np.flatnonzero(weight)
         n_least = 2 if not incremental else int(reset)
-        check_labeled(codes[kept], classes, self.unlabeled, n_least)
+        check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
         if spec is None:
             spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood)
         elif spec.likelihood == "bernoulli":
@@ -231,19 +244,45 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     ) -> tuple[NDArray[Any], tuple[int, ...] | None]:
         """Return flat rows, and the shape of a row if X has more than two dimensions."""
         with no_strings():
+            if spec is not None:
+                check_not_single(spec, X)
             X, array_shape = flatten(X)
             if array_shape is not None and spec is not None:
                 check_row_shape(spec, array_shape)
             X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
         return X, array_shape
 
-    def _validate_rows(self, X: Any) -> NDArray[Any]:
-        """Return flat rows of the shape seen in fit."""
+    def _check_ready(self) -> None:
+        """Raise unless fitted, or if a parameter was set to what it may not be since."""
         check_is_fitted(self)
         self._validate_params()
-        return self._validate_array(X, self.model_.rows)[0]
+
+    def _validate_rows(self, X: Any) -> NDArray[Any]:
+        """Return flat rows of the shape seen in fit."""
+        self._check_ready()
+        X = self._validate_array(X, self.model_.rows)[0]
+        check_units(X, self.model_.rows)
+        return X
 
     # ---------------------------------------------------------------- copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without that of training, which would take four times the size."""
+        state = dict(super().__getstate__(), _sk_equivae_version=__version__)
+        state.pop("net_", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.pop("_sk_equivae_version", "unknown")
+        if version != __version__:
+            warnings.warn(
+                f"This {type(self).__name__} was pickled with sk_equivae {version} and is read "
+                f"with {__version__}: it may fail or answer otherwise. Fit it again, or read it "
+                "with the version that wrote it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy that can train on; a pickle leaves the state of training out."""

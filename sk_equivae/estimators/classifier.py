@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length
 
-from .documentation import with_parameters
 from .generative import GenerativeEstimator
 from .labels import is_unlabeled, labels_of
+from .parameters import with_parameters
 
 
 @with_parameters

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .. import generation
 from .labels import check_new_classes, encode_labels
@@ -47,17 +46,19 @@ class GenerativeEstimator(RepresentingEstimator):
     """Generation, style transfer, a bound on log p(x), and new classes."""
 
     def sample(
-        self, n_samples: int = 1, y: Any = None, random_state: Any = None
+        self, n_samples: int | None = None, y: Any = None, random_state: Any = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """New rows: v as it is distributed within a class, decoded with the r of the class.
 
         Parameters
         ----------
-        n_samples : int, default=1
-        y : label or array-like of shape (n_samples,), optional
+        n_samples : int, default=None
+            Number of rows. None: one per label of y, or one without y.
+        y : label or array-like of shape (n_samples,), default=None
             The classes. Without it they are drawn from `class_prior_`.
         random_state : int, RandomState instance or None, default=None
-            An int gives the same rows at each call.
+            An int gives the same rows at each call. None: as the estimator's own
+            `random_state`.
 
         Returns
         -------
@@ -72,13 +73,17 @@ class GenerativeEstimator(RepresentingEstimator):
         >>> from sk_equivae import EquiVAEClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = EquiVAEClassifier(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
-        >>> rows, labels = clf.sample(3, y=[2, 0, 1], random_state=0)
+        >>> rows, labels = clf.sample(y=[2, 0, 1], random_state=0)
         >>> rows.shape, labels
         ((3, 4), array([2, 0, 1]))
         """
-        check_is_fitted(self)
+        self._check_ready()
+        if n_samples is None:
+            n_samples = 1 if np.ndim(y) == 0 else len(y)
         n_samples = check_count(n_samples, "n_samples", 1)
-        rng, generator = make_generators(random_state)
+        rng, generator = make_generators(
+            self.random_state if random_state is None else random_state
+        )
         if y is None:
             codes = generation.draw_classes(self.model_, n_samples, rng)
         else:
@@ -186,7 +191,7 @@ class GenerativeEstimator(RepresentingEstimator):
 
     def score_samples(
         self, X: ArrayLike, n_importance: int = 16, random_state: Any = 0
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[Any]:
         r"""An importance-weighted bound on log p(x): low for rows unlike the training data.
 
         .. math:: \log p(x) \ge E \log \sum_y p(y) \frac{1}{S} \sum_{s=1}^S
@@ -226,7 +231,7 @@ class GenerativeEstimator(RepresentingEstimator):
             self.model_, rows, n_draws, make_generators(random_state)[1]
         )
 
-    def add_classes(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def add_classes(self, X: ArrayLike, y: Any) -> Self:
         """Learn classes never seen in training from a few rows of each, without training.
 
         A new class gets its r from the mean embedding of its rows, as the classes of
@@ -241,8 +246,8 @@ class GenerativeEstimator(RepresentingEstimator):
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
-        y : array-like of shape (n,)
-            Labels that are not in `classes_`.
+        y : label or array-like of shape (n,)
+            Labels that are not in `classes_`; a single one counts for all rows.
 
         Returns
         -------
@@ -262,7 +267,7 @@ class GenerativeEstimator(RepresentingEstimator):
         array([0, 1, 2])
         """
         rows = self._validate_rows(X)
-        codes, new = encode_labels(y, self.unlabeled)
+        codes, new = encode_labels([y] * len(rows) if np.ndim(y) == 0 else y, self.unlabeled)
         check_new_classes(codes, new, len(rows), self.classes_, self.unlabeled)
         self.model_ = generation.add_classes(self.model_, rows, codes, new)
         return self

@@ -1,12 +1,14 @@
 """What X holds: rows of images or of features, their units and their likelihood."""
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
 from ..fitted.rows import RowSpec
@@ -16,6 +18,10 @@ CHUNK = 2**22
 # Below this part of the variance of a coin, values count as zeros and ones.
 NEARLY_BINARY = 0.25
 DTYPES = (np.float64, np.float32, np.uint8)
+# Features this many standard deviations away, or pixels with this many times the range that
+# they had in fit, are on another scale.
+FAR = 20.0
+CHECKED_ROWS = 1024
 
 
 def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
@@ -31,6 +37,17 @@ def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_not_single(spec: RowSpec, X: Any) -> None:
+    """Say what to do about a single image."""
+    shape = tuple(getattr(X, "shape", ()))
+    channels, *size = spec.input_shape if spec.is_image else (0,)
+    if spec.is_image and shape in ((*size, channels), (*size,)[: 2 if channels == 1 else 0]):
+        raise ValueError(
+            f"Expected images of shape (n, {', '.join(map(str, shape))}); got a single image of "
+            f"shape {shape}. Pass it as `X[np.newaxis]`."
+        )
+
+
 def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
     """Raise unless the values of X are in [0, max_value]."""
     low, high = float(X.min()), float(X.max())
@@ -39,6 +56,45 @@ def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
             f"likelihood='bernoulli' expects values in [0, {max_value:g}]; got values from {low:g} "
             f"to {high:g}. Scale X (for example with MinMaxScaler), or use likelihood='gaussian'."
         )
+
+
+def check_units(X: NDArray[Any], spec: RowSpec) -> None:
+    """Raise or warn if the values of X are not on the scale that they had in `fit`.
+
+    Values that a Bernoulli cannot have raise. Pixels on quite another scale warn, and so do
+    tabular rows most of whose features are far from all that was seen.
+    """
+    if len(X) == 0 or (X.dtype == np.uint8 and spec.dtype == np.uint8 and spec.max_value > 1):
+        return
+    low, high = spec.value_range
+    if not (spec.is_image or spec.likelihood == "bernoulli"):
+        some = np.asarray(X[:CHECKED_ROWS], dtype=np.float64)
+        far = np.abs(some - spec.shift) > FAR * spec.scale
+        if far.mean() > 0.5:
+            _warn_units(some.min(), some.max(), low, high)
+        return
+    now_low, now_high = float(X.min()), float(X.max())
+    if spec.likelihood == "bernoulli":
+        slack = 0.01 * spec.max_value
+        if now_low < -slack or now_high > spec.max_value + slack:
+            raise ValueError(
+                f"Expected values in [0, {spec.max_value:g}], as in fit; got values from "
+                f"{now_low:g} to {now_high:g}. Scale X as it was for fit (divide bytes by 255 if "
+                "they were divided there)."
+            )
+    ratio = (now_high - now_low) / max(high - low, np.finfo(float).tiny)
+    if ratio > FAR or 0 < ratio < 1 / (5 * FAR):
+        _warn_units(now_low, now_high, low, high)
+
+
+def _warn_units(low: float, high: float, fit_low: float, fit_high: float) -> None:
+    warnings.warn(
+        f"X has values from {low:g} to {high:g}; in fit they went from {fit_low:g} to "
+        f"{fit_high:g}. Predictions on another scale are of no use: bring X to the scale that it "
+        "had in fit (divide bytes by 255 only if they were divided there).",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 @contextlib.contextmanager
@@ -81,16 +137,15 @@ def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
 def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
     """Turn (h, w) or (h, w, c) into (c, h, w)."""
     height, width, channels = (*row_shape, 1)[:3]
+    if len(row_shape) == 3 and height <= 4 < min(width, channels):
+        raise ValueError(
+            f"Expected images of shape (h, w) or (h, w, c), channels last; got {row_shape}, which "
+            "looks like channels first. Move them to the end with `X.transpose(0, 2, 3, 1)`."
+        )
     if min(height, width) < 8:
         raise ValueError(
             f"Expected images of at least 8x8 pixels; got {height}x{width}. Treat them as "
             "tabular rows (2-D X, image_shape=None), or enlarge them."
-        )
-    if channels > min(height, width):
-        raise ValueError(
-            f"Expected images of shape (h, w) or (h, w, c), channels last; got {row_shape}, "
-            f"which would have {channels} channels. Move the channels to the end with "
-            "`X.transpose(0, 2, 3, 1)`."
         )
     return channels, height, width
 
@@ -125,6 +180,7 @@ def make_spec(
         max_value=max_value,
         shift=shift,
         scale=scale,
+        value_range=(float(X.min()), float(X.max())),
     )
 
 
@@ -196,17 +252,9 @@ def shift_and_scale(
     hardly ever changes must not be blown up.
     """
     n_groups = input_shape[0]
-    center = X[next(_chunks(X))].reshape(-1, n_groups).mean(axis=0, dtype=np.float64)
-    count, total, squares = 0, np.zeros(n_groups), np.zeros(n_groups)
+    scaler = StandardScaler()
     for rows in _chunks(X):
-        # (n * h * w, c) or (n, n_features); around a centre, so that squares keep their digits
-        values = np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups) - center
-        count += len(values)
-        total += values.sum(axis=0)
-        squares += np.square(values).sum(axis=0)
-    mean = total / count
-    scale = np.sqrt(np.maximum(squares / count - np.square(mean), 0))
-    constant = scale <= 10 * np.finfo(np.float64).eps * np.maximum(1, np.abs(center + mean))
-    scale[constant] = 1.0
+        # (n * h * w, c) or (n, n_features)
+        scaler.partial_fit(np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups))
     shape = (n_groups, 1, 1) if len(input_shape) == 3 else (n_groups,)
-    return (center + mean).reshape(shape), scale.reshape(shape)
+    return scaler.mean_.reshape(shape), scaler.scale_.reshape(shape)

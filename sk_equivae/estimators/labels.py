@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 UNLABELED = -1
 
 
-def _as_array(y: Any) -> NDArray:
-    """y as a 1-D array; lists and columns of frames keep their objects.
+def _as_array(y: Any) -> NDArray[Any]:
+    """Return y as a 1-D array; lists and columns of frames keep their objects.
 
     So ["a", -1] holds the number -1, and a nullable column its integers.
     """
@@ -35,8 +35,8 @@ def _as_array(y: Any) -> NDArray:
     return y
 
 
-def _is_missing(y: NDArray) -> NDArray[np.bool_]:
-    """Which values are None, NaN or NA."""
+def _is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are None, NaN or NA."""
     if y.dtype.kind == "f":
         return np.isnan(y)
     if y.dtype != object:
@@ -45,7 +45,7 @@ def _is_missing(y: NDArray) -> NDArray[np.bool_]:
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
-    """Which rows of y carry no label.
+    """Return which rows of y carry no label.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
     return missing | np.asarray(y == unlabeled)
 
 
-def labels_of(y: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray:
-    """The labels of some rows of y, as an array of their own type."""
+def labels_of(y: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the labels of some rows of y, as an array of their own type."""
     labels = _as_array(y)[labeled]
     if labels.dtype == object and not any(isinstance(value, str) for value in labels):
         labels = np.array(list(labels))  # numbers that shared an array with None
     return labels
 
 
-def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray:
-    """The classes that a user names, sorted; the marker of unlabelled rows is none.
+def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[Any]:
+    """Return the classes that a user names, sorted; the marker of unlabelled rows is none.
 
     Examples
     --------
@@ -112,9 +112,12 @@ def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray:
 
 
 def encode_labels(
-    y: ArrayLike, unlabeled: Any = UNLABELED, classes: ArrayLike | None = None
-) -> tuple[NDArray[np.int64], NDArray]:
-    """Codes of y and the sorted classes.
+    y: ArrayLike,
+    unlabeled: Any = UNLABELED,
+    classes: ArrayLike | None = None,
+    remedy: str = "Name all classes at the first call, or use `add_classes`.",
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return codes of y and the sorted classes.
 
     Parameters
     ----------
@@ -122,6 +125,8 @@ def encode_labels(
     unlabeled : object, default=-1
     classes : array-like, optional
         The classes, where they are known already; another label is an error.
+    remedy : str
+        What to do about another label.
 
     Returns
     -------
@@ -141,6 +146,7 @@ def encode_labels(
     found, inverse = _unique(labels)
     if len(labels):
         check_classification_targets(labels)
+        _warn_of_markers(found, unlabeled)
     codes = np.full(len(y), UNLABELED, dtype=np.int64)
     if classes is None:
         codes[~missing] = inverse
@@ -150,16 +156,45 @@ def encode_labels(
     if unknown:
         raise ValueError(
             f"y holds labels {sorted(unknown, key=str)} that are not among the classes "
-            f"{known.tolist()}. Name all classes at the first call, or use `add_classes`."
+            f"{known.tolist()}. {remedy}"
         )
     codes[~missing] = np.searchsorted(known, labels)
     return codes, known
 
 
-def check_labeled(codes: NDArray, classes: NDArray, unlabeled: Any, n_least: int) -> None:
-    """Raise if fewer than `n_least` classes have labels; warn of classes with a single one."""
+def _warn_of_markers(found: NDArray[Any], unlabeled: Any) -> None:
+    """Warn of classes whose names say that they are none."""
+    markers = {"", "nan", "none", "unlabeled", "unlabelled"}
+    names = [name for name in found.tolist() if isinstance(name, str) and name.lower() in markers]
+    for name in names:
+        warnings.warn(
+            f"y holds the label {name!r}, which is taken for a class like any other. If it marks "
+            f"unlabelled rows, set unlabeled={name!r} (it is {unlabeled!r}).",
+            UserWarning,
+            stacklevel=6,  # whoever called `fit`
+        )
+
+
+def check_labeled(
+    codes: NDArray[np.int64],
+    classes: NDArray[Any],
+    unlabeled: Any,
+    n_least: int,
+    dropped: NDArray[np.int64],
+) -> None:
+    """Raise if fewer than `n_least` classes have labels; warn of classes with a single one.
+
+    `dropped` are the codes of rows of weight 0.
+    """
     n_rows = np.bincount(codes[codes >= 0], minlength=len(classes))
     n_present = int((n_rows > 0).sum())
+    if n_present < n_least and (dropped >= 0).any():
+        lost = np.setdiff1d(np.unique(dropped[dropped >= 0]), np.flatnonzero(n_rows))
+        raise ValueError(
+            f"Expected labelled rows of at least {n_least} classes; got {n_present}, since every "
+            f"row of the classes {classes[lost].tolist()} has a sample_weight of 0. Give some of "
+            "them a weight above 0."
+        )
     if n_present == 0 and n_least:
         raise ValueError(
             f"y has no labelled row: all {len(codes)} are marked unlabelled ({unlabeled!r}). "
@@ -176,21 +211,32 @@ def check_labeled(codes: NDArray, classes: NDArray, unlabeled: Any, n_least: int
             f"Expected labelled rows of at least {n_least} classes; got 1 class: "
             f"{classes[n_rows > 0].tolist()}.{hint}"
         )
-    if (n_rows == 1).any():
+    if n_least == 2 and (n_rows == 1).any():  # more may come by `partial_fit`
         warnings.warn(
             f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
             "has to stand in for itself: what is particular to it cannot be told from what "
-            "the class has in common. Label at least two rows a class.",
+            "the class has in common. Label at least two rows per class.",
             UserWarning,
             stacklevel=5,  # whoever called `fit`
         )
 
 
-def _unique(labels: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
+def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    if labels.dtype.kind in "mM":
+        raise ValueError(
+            f"Labels of y should be numbers, strings or bools; got {labels.dtype}. Unknown label "
+            "type: name the classes, for example with `y.astype(str)`."
+        )
     try:
         found, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(value).__name__ for value in labels})
+        if len(kinds) == 1:
+            raise TypeError(
+                f"Labels of y should be numbers, strings or bools; got {kinds[0]}, whose values "
+                "cannot be sorted. Name the classes, for example with `[str(label) for label in "
+                "y]`, or `label.name` of an Enum."
+            ) from error
         raise TypeError(
             f"Labels of y should be all of one type; got {', '.join(kinds)}. "
             "Encode target labels uniformly, for example with `astype(str)`."

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from ..fitted.model import Codes
 from .base import BaseEquiVAE
@@ -43,18 +42,18 @@ class RepresentingEstimator(BaseEquiVAE):
         ----------
         input_features : ignored
         """
-        check_is_fitted(self)
+        self._check_ready()
         n_r, n_v = self.model_.module.n_latents
         r, v = [f"r{i}" for i in range(n_r)], [f"v{i}" for i in range(n_v)]
         names = {"invariant": r, "equivariant": v, "both": r + v}[self.representation]
         return np.asarray(names, dtype=object)
 
-    def inverse_transform(self, Z: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rows of what `transform` gave.
 
         Parameters
         ----------
-        Z : array-like of shape (n, n_components)
+        X : array-like of shape (n, n_components)
             r and v side by side for `representation="both"`; for "invariant" r, which is
             decoded at v = 0. From "equivariant" there is no way back: the class is not in it.
 
@@ -72,7 +71,7 @@ class RepresentingEstimator(BaseEquiVAE):
         >>> model.inverse_transform(both).shape
         (150, 4)
         """
-        check_is_fitted(self)
+        self._check_ready()
         n_r, n_v = self.model_.module.n_latents
         if self.representation == "equivariant":
             raise ValueError(
@@ -80,7 +79,7 @@ class RepresentingEstimator(BaseEquiVAE):
                 "'equivariant', which does not hold the class of a row. Use "
                 "`set_params(representation='both')` and transform again."
             )
-        latents = check_array(Z, dtype=(np.float64, np.float32))
+        latents = check_array(X, dtype=(np.float64, np.float32))
         expected = n_r + n_v if self.representation == "both" else n_r
         if latents.shape[1] != expected:
             raise ValueError(
@@ -95,7 +94,8 @@ class RepresentingEstimator(BaseEquiVAE):
         """Return codes of a label or of an array of labels; -1 where it says unlabelled."""
         if np.ndim(y) == 0:
             y = [y] * n_rows
-        codes, _ = encode_labels(y, self.unlabeled, self.classes_)
+        remedy = "Pass labels that are in `classes_`."
+        codes, _ = encode_labels(y, self.unlabeled, self.classes_, remedy)
         if len(codes) != n_rows:
             raise ValueError(
                 f"Expected y to be one label or {n_rows} labels, one per row; got {len(codes)}. "

@@ -1,7 +1,7 @@
 """`EquiVAETransformer`."""
 
-from .documentation import with_parameters
 from .generative import GenerativeEstimator
+from .parameters import with_parameters
 
 
 @with_parameters

@@ -1,8 +1,6 @@
-"""`explore`: one HTML file in which to play with r and v.
+"""`explore`: write the page, one HTML file with the description of a model in it.
 
-The page runs the decoder itself, in JavaScript. This module describes the model to it: the
-decoder's layers, the classes, the directions of v and some rows whose style can be taken.
-The page is in `explore/`.
+The page runs the decoder itself, in JavaScript. Its sources are in `static/`.
 """
 
 import html
@@ -16,13 +14,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.base import BaseEquiVAE
+from ..display.checks import check_estimator
 from ..estimators.generative import check_count
 from ..model.networks import ConvDecoderBody, DenseDecoderBody
+from .decoder import describe_decoder
 from .description import (
-    describe_decoder,
     describe_rows,
     generated_latents,
     in_turn,
@@ -43,35 +40,38 @@ def explore(
     title: str | None = None,
     random_state: Any = 0,
 ) -> Path:
-    """Write a page to play with: choose a class, drag through styles, mix the two.
+    """Write a page to try out a model: choose a class, drag through styles, mix the two.
 
     The page is one HTML file that needs no server and no network: the decoder runs in
-    the browser, and what is shown is what the estimator's own decoder gives. It works with
-    a mouse, by touch and from the keyboard.
+    the browser, and shows what the estimator's own decoder gives. It works with mouse,
+    touch and keyboard. Images with other than 1, 3 or 4 channels are shown in grey, as the
+    mean over the channels.
 
     Parameters
     ----------
-    estimator : EquiVAEClassifier or EquiVAETransformer, fitted
-        With a decoder of this library, of images or of tabular rows.
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator with a decoder of this library, of images or of tabular rows.
     path : path-like
-        The file to write, in a folder that exists. A file that is there is replaced, once
-        the new one is complete.
-    X : array-like of the shape seen in `fit`, optional
+        File to write, in a folder that exists. An existing file is replaced once the new one
+        is complete.
+    X : array-like of the shape seen in `fit`, default=None
         Rows whose style can be taken. The page then also offers the principal directions
-        of their v. Without it the rows to take from are generated.
-    y : label or array-like of shape (n,), optional
-        Classes of X. Without it, and where it says unlabelled, the predicted ones.
+        of their v. None generates rows.
+    y : label or array-like of shape (n,), default=None
+        Classes of X. The predicted classes are taken for unlabelled rows, and for all rows
+        if it is None.
     n_styles : int, default=20
-        How many rows to show, the classes in turn.
-    dims : (int, int), optional
-        The dimensions of v on the pad when the page opens. Without it the first two principal
-        directions of X; without X the dimensions that change the decoded rows most.
-    invert : bool, optional
-        Show grey images in negative, high values dark, as ink on paper. Without it where
-        most of the images is low.
-    title : str, optional
+        Number of rows to show, alternating between classes.
+    dims : tuple of (int, int), default=None
+        Dimensions of v on the pad when the page opens. None takes the first two principal
+        directions of X; without X, the dimensions that change the decoded rows most.
+    invert : bool, default=None
+        Show grey images in negative: high values dark, like ink on paper. None does so if
+        the images are mostly dark.
+    title : str, default=None
+        Title of the page. None names the estimator.
     random_state : int, RandomState instance or None, default=0
-        For the rows that are generated without X.
+        Seed of the rows that are generated without X.
 
     Returns
     -------
@@ -91,8 +91,9 @@ def explore(
     ...     page.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    _check_estimator(estimator)
-    path = _check_path(path)
+    check_estimator(estimator, "explore")
+    _check_decoder(estimator)
+    page = _check_path(path)
     if X is None and y is not None:
         raise ValueError("explore expects the rows X that y belongs to; got y alone. Pass X too.")
     n_styles = check_count(n_styles, "n_styles", 1)
@@ -127,50 +128,46 @@ def explore(
         axes = [bases[-1]["names"].index(f"v{i}") for i in dims]
         model["start"] = {"basis": len(bases) - 1, "axes": axes}
     title = f"Inside an {type(estimator).__name__}" if title is None else str(title)
-    _write_whole(path, _fill_page(model, title))
-    return path
+    _write_whole(page, _fill_page(model, title))
+    return page
 
 
 # ---------------------------------------------------------------- checks
 
 
-def _check_estimator(estimator: Any) -> None:
-    if not isinstance(estimator, BaseEquiVAE):
-        raise TypeError(
-            "explore expects an EquiVAEClassifier or EquiVAETransformer; got "
-            f"{type(estimator).__name__}. Of a pipeline or a search, pass the step or the best "
-            "estimator itself."
-        )
-    check_is_fitted(estimator)
+def _check_decoder(estimator: Any) -> None:
+    """Raise unless the page can run the decoder."""
     body = estimator.model_.module.decoder.body
-    # A subclass may compute anything.
+    # not `isinstance`: a subclass may compute anything
     if type(body) not in (ConvDecoderBody, DenseDecoderBody):
         raise ValueError(
             "explore expects a decoder of this library, which the page knows how to run; got "
-            f"{type(body).__name__}. Fit with decoder=None, or look at the model with "
-            "`sample`, `interpolate` and the displays."
+            f"{type(body).__name__}. Fit with networks=Networks(decoder=None), or look at the "
+            "model with `sample`, `interpolate` and the displays."
         )
 
 
 def _check_path(path: Any) -> Path:
-    path = Path(path)
-    if path.is_dir():
+    """Return the path of a file in an existing folder, or raise."""
+    page = Path(path)
+    if page.is_dir():
         raise IsADirectoryError(
-            f"explore expects the path of a file; got the folder {str(path)!r}. Add a name, for "
+            f"explore expects the path of a file; got the folder {str(page)!r}. Add a name, for "
             "example 'explore.html'."
         )
-    if not path.parent.is_dir():
+    if not page.parent.is_dir():
         raise FileNotFoundError(
-            f"explore expects a path in a folder that exists; got {str(path)!r}, and there is no "
-            f"folder {str(path.parent)!r}. Make it first."
+            f"explore expects a path in a folder that exists; got {str(page)!r}, and there is no "
+            f"folder {str(page.parent)!r}. Make it first."
         )
-    return path
+    return page
 
 
 # ---------------------------------------------------------------- the file
 
 
 def _fill_page(model: dict[str, Any], title: str) -> str:
+    """Return the page, with the description of a model in it."""
     folder = resources.files(__package__) / "static"
 
     def read(name: str) -> str:
@@ -182,13 +179,13 @@ def _fill_page(model: dict[str, Any], title: str) -> str:
         "model": json.dumps(model, allow_nan=False).replace("<", "\\u003c"),
         **{name: read(name) for name in ("page.css", "decoder.js", "drawing.js", "page.js")},
     }
-    # All at once, so that nothing in a title or a label is taken for a place to fill.
+    # all at once, so that nothing in a title or a label is replaced
     return re.sub(r"\{\{ ([a-z.]+) \}\}", lambda match: parts[match[1]], read("page.html"))
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write a file such that at any time there is the old one or the new one."""
-    # Not by `tempfile`, which would keep the page from other users of the machine.
+    """Write a file so that at any time the old one or the new one exists."""
+    # not by `tempfile`, whose files other users cannot read
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         unfinished.write_text(text, encoding="utf-8")

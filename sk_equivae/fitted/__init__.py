@@ -1,6 +1,6 @@
 """What training leaves: networks, prototypes, styles, classes and units.
 
-Reading order: `rows`, `loop`, `prototypes`, `styles`, `model`.
+Reading order: `rows`, `threads`, `loop`, `prototypes`, `styles`, `model`.
 """
 
 from .model import FittedModel

@@ -1,6 +1,5 @@
 """`FittedModel`: all that training leaves, and all that anything after `fit` needs."""
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ..model.module import EquiVAEModule
-from ..model.networks import Architecture
 from ..model.rules import class_logits
 from .loop import BATCH_SIZE, map_batches
 from .rows import NormalizedRows, RowSpec
+from .threads import compute_threads
 
 Codes = NDArray[np.integer[Any]]
 
@@ -71,7 +70,8 @@ class FittedModel:
         """
         like = self.module.like
         normalized = NormalizedRows(X, self.rows, like, rows)
-        return map_batches(function, normalized, *columns, like=like, batch_size=batch_size)
+        with compute_threads(self.rows):
+            return map_batches(function, normalized, *columns, like=like, batch_size=batch_size)
 
     def tensor(self, values: ArrayLike) -> Tensor:
         """Return values as floats on the device of the networks."""
@@ -139,13 +139,12 @@ class FittedModel:
         self, r: NDArray[np.floating], v: NDArray[np.floating], batch_size: int = BATCH_SIZE
     ) -> NDArray[Any]:
         """Return the mean of p(x | r, v), as rows of the user."""
-        return map_batches(
-            lambda r, v: self.rows.denormalize(self.module.decode(r, v).mean),
-            r,
-            v,
-            like=self.module.like,
-            batch_size=batch_size,
-        )
+
+        def rows(r: Tensor, v: Tensor) -> NDArray[Any]:
+            return self.rows.denormalize(self.module.decode(r, v).mean)
+
+        with compute_threads(self.rows):
+            return map_batches(rows, r, v, like=self.module.like, batch_size=batch_size)
 
     # ---------------------------------------------------------------- copies
 
@@ -157,21 +156,21 @@ class FittedModel:
         """Return the state as arrays: no tensor, and nothing of the device."""
         module = self.module
         weights = {name: value.cpu().numpy() for name, value in module.state_dict().items()}
-        built_from = (
-            module.input_shape, module.n_classes, module.n_latents, module.likelihood,
-            copy.copy(vars(module.sizes)),
-        )  # fmt: skip
-        state = {**vars(self), "built_from": built_from, "weights": weights}
-        del state["module"]
-        return state
+        built_from = {
+            "input_shape": module.input_shape,
+            "n_classes": module.n_classes,
+            "n_latents": module.n_latents,
+            "likelihood": module.likelihood,
+            "sizes": module.sizes,
+        }
+        return {**vars(self), "module": built_from, "weights": weights}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        *shapes, sizes = state.pop("built_from")
-        weights = {name: torch.from_numpy(value) for name, value in state.pop("weights").items()}
-        module = EquiVAEModule(*shapes, Architecture(**sizes))
-        like = weights["decoder.log_scale"]
-        module.to(like.dtype).load_state_dict(weights)
-        self.__dict__.update(state, module=for_inference(module))
+        module = EquiVAEModule(**state["module"])
+        weights = {name: torch.from_numpy(value) for name, value in state["weights"].items()}
+        module.to(weights["decoder.log_scale"].dtype).load_state_dict(weights)
+        fields = {name: value for name, value in state.items() if name != "weights"}
+        self.__dict__.update(fields, module=for_inference(module))
 
 
 def for_inference(module: EquiVAEModule) -> EquiVAEModule:

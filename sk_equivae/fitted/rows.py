@@ -35,6 +35,8 @@ class RowSpec:
     shift, scale : ndarray
         The networks see `(x - shift) / scale`. In float64, whatever the dtype of the
         networks, so that a feature with a large offset keeps its digits.
+    value_range : (float, float)
+        Smallest and largest value of X in `fit`.
     """
 
     row_shape: tuple[int, ...]
@@ -44,6 +46,7 @@ class RowSpec:
     max_value: float
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
+    value_range: tuple[float, float]
 
     @property
     def is_image(self) -> bool:

@@ -29,7 +29,7 @@ def prior_v(like: Tensor) -> Distribution:
     return Independent(Normal(zero, torch.ones_like(like), validate_args=False), 1)
 
 
-def posterior_v(mean: Tensor, log_variance: Tensor) -> Independent:
+def posterior_v(mean: Tensor, log_variance: Tensor) -> Distribution:
     r"""Return the approximate posterior of the equivariant latent (Eq. 3).
 
     .. math:: q(v|r_y, x) = \mathcal{N}\big(\mu(r_y, x), \sigma^2(r_y, x) I\big)
@@ -52,7 +52,7 @@ LIKELIHOODS: dict[str, Callable[[Tensor, Tensor], Distribution]] = {
 }
 
 
-def likelihood_x(name: str, output: Tensor, scale: Tensor) -> Independent:
+def likelihood_x(name: str, output: Tensor, scale: Tensor) -> Distribution:
     r"""Return the likelihood :math:`p(x | r_y, v)` of independent features.
 
     Parameters

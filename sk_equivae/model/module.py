@@ -17,7 +17,7 @@ import copy
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.distributions import Independent
+from torch.distributions import Distribution
 
 from .distributions import likelihood_x, posterior_v
 from .networks import (
@@ -36,7 +36,7 @@ class WithBody(nn.Module):
     """A network with a body, which may compute in bfloat16; the rest is too small to gain."""
 
     body: nn.Module
-    amp = False
+    amp: bool = False
 
     def run_body(self, x: Tensor) -> Tensor:
         """Return the body's features of x."""
@@ -89,7 +89,7 @@ class EquivariantEncoder(WithBody):
         """Return the embedding of single rows."""
         return F.relu(self.dense(self.run_body(x)))
 
-    def forward(self, h: Tensor, r: Tensor) -> Independent:
+    def forward(self, h: Tensor, r: Tensor) -> Distribution:
         """Return q(v | r_y, x) of embedded rows (Eq. 3)."""
         joint = torch.cat([h, F.relu(self.dense_r(r))], dim=1)
         mean = self.mean(F.relu(self.hidden_mean(joint)))
@@ -233,10 +233,10 @@ class EquiVAEModule(nn.Module):
         """Return the logits of q(y | x) (Eq. 5); a generator switches dropout on."""
         return self.posterior(x, self.f_inv(x) if f_inv is None else f_inv, generator)
 
-    def encode(self, x: Tensor, r: Tensor) -> Independent:
+    def encode(self, x: Tensor, r: Tensor) -> Distribution:
         """Return q(v | r_y, x) (Eq. 3)."""
         return self.equivariant(self.equivariant.embed(x), r)
 
-    def decode(self, r: Tensor, v: Tensor) -> Independent:
+    def decode(self, r: Tensor, v: Tensor) -> Distribution:
         """Return p(x | r_y, v) (Eq. 1)."""
         return likelihood_x(self.likelihood, self.decoder(r, v), self.decoder.scale)

@@ -104,7 +104,7 @@ class ConvBody(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         """Return flat features."""
         if self.training or torch.is_grad_enabled():
-            return super().forward(x)
+            return super().forward(x)  # type: ignore[no-untyped-call]
         return run_fused(self, x)
 
 

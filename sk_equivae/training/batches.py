@@ -93,7 +93,9 @@ def grown_batch_size(batch_size: int, max_batch_size: int, epoch: int, max_epoch
     return int(batch_size * 2 ** min(n_doublings, epoch * (n_doublings + 1) // max_epochs))
 
 
-def _order(codes: Codes, batch_size: int, m_max: int, rng: np.random.RandomState) -> NDArray:
+def _order(
+    codes: Codes, batch_size: int, m_max: int, rng: np.random.RandomState
+) -> NDArray[np.intp]:
     """Return an order of rows in which every class comes evenly and in company.
 
     A class that would put fewer than m_max + 1 rows into a batch by its share comes in

@@ -74,13 +74,33 @@ def _callback(given: Any) -> Any:
     return given[1] if isinstance(given, tuple) and len(given) == 2 else given
 
 
+def _is_scheduler(given: Any) -> bool:
+    """Return whether a callback of the user sets the learning rate."""
+    callback = _callback(given)
+    kind = callback if isinstance(callback, type) else type(callback)
+    return issubclass(kind, LRScheduler)
+
+
+class Progress(ProgressBar):
+    """A bar that counts the batches of the epoch as they really are."""
+
+    def _get_batches_per_epoch_phase(self, net: Any, dataset: Any, training: bool) -> int:
+        if dataset is None:
+            return 0
+        if not training:
+            return -(-len(dataset) // net.iterator_valid__batch_size)
+        batches = net.get_iterator(dataset, training=True).steps_per_epoch()
+        return int(batches[min(len(net.history) - 1, len(batches) - 1)])
+
+
 def make_callbacks(
     settings: TrainingSettings, plan: Plan, n_steps: int, incremental: bool, has_validation: bool
 ) -> list[Any]:
     """Return the callbacks of a training: ours, then copies of the user's."""
     objective = settings.objective
     callbacks: list[Any] = []
-    if objective.lr_decay == "cosine" and not incremental:
+    given_rate = any(_is_scheduler(given) for given in settings.callbacks or [])
+    if objective.lr_decay == "cosine" and not incremental and not given_rate:
         schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
         callbacks.append(("lr_decay", schedule))
     if plan.kl_warmup > 0:
@@ -88,8 +108,10 @@ def make_callbacks(
     if objective.gradient_clip is not None:
         callbacks.append(("gradient_clip", GradientNormClipping(objective.gradient_clip)))
     if has_validation:
+        by_accuracy = settings.early_stopping == "accuracy"
         stopping = EarlyStopping(
-            monitor="valid_loss",
+            monitor="valid_accuracy" if by_accuracy else "valid_loss",
+            lower_is_better=not by_accuracy,
             patience=settings.n_iter_no_change,
             load_best=True,
             sink=print if settings.verbose else noop,
@@ -100,5 +122,5 @@ def make_callbacks(
         own = copy.copy(_callback(given))
         callbacks.append((given[0], own) if isinstance(given, tuple) else own)
     if settings.verbose:
-        callbacks.append(("progress", ProgressBar()))
+        callbacks.append(("progress", Progress()))
     return callbacks

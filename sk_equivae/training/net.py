@@ -2,13 +2,11 @@
 
 import inspect
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from skorch import NeuralNetClassifier
 from torch import Tensor
 
@@ -37,6 +35,10 @@ class Adam(torch.optim.Adam):
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
+class StoppedByCallback(KeyboardInterrupt):
+    """A callback has ended training, not the user."""
+
+
 class EquiVAENet(NeuralNetClassifier):
     """Trains an `Averaged` module with an `EquiVAEObjective` as its criterion.
 
@@ -58,7 +60,7 @@ class EquiVAENet(NeuralNetClassifier):
         self.spec = spec
         self.generator = generator
         self.epoch_terms: dict[str, list[tuple[Tensor, float]]] = {"train": [], "valid": []}
-        self.stopped_by_callback = False
+        self.interrupted = False
 
     # ---------------------------------------------------------------- steps
 
@@ -160,24 +162,18 @@ class EquiVAENet(NeuralNetClassifier):
         """Call the callbacks; skorch's own, early stopping too, end training by an interrupt."""
         try:
             super().notify(method_name, **cb_kwargs)
-        except KeyboardInterrupt:
-            self.stopped_by_callback = True
-            raise
+        except KeyboardInterrupt as interrupt:
+            raise StoppedByCallback from interrupt
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> "EquiVAENet":
-        """Train; a user who interrupts it is told what is left."""
-        self.stopped_by_callback = False
+        """Train, and note whether the user has interrupted it."""
+        self.interrupted = False
         try:
             return super().fit_loop(*args, **kwargs)
+        except StoppedByCallback:
+            raise
         except KeyboardInterrupt:
-            if not self.stopped_by_callback:
-                warnings.warn(
-                    f"Training was interrupted in epoch {len(self.history)}; the model keeps "
-                    "what it had learnt by then. Call `fit` again to start anew, or set "
-                    "`warm_start=True` first to go on.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
+            self.interrupted = True
             raise
 
     # ---------------------------------------------------------------- before and after
@@ -188,7 +184,8 @@ class EquiVAENet(NeuralNetClassifier):
         for group in self.optimizer_.param_groups:
             group["lr"] = self.lr
         self.criterion_.memory.load_state_dict(old.criterion_.memory.state_dict())
-        self.generator.set_state(old.generator.get_state())
+        if self.generator.device == old.generator.device:
+            self.generator.set_state(old.generator.get_state())
         self.iterator_train__rng.set_state(old.iterator_train__rng.get_state())
 
     def take_history(self) -> list[dict[str, Any]]:
@@ -218,7 +215,7 @@ def make_net(
     """Return a net that is ready to train `module`."""
     from skorch.helper import predefined_split
 
-    batches = {
+    batches: dict[str, Any] = {
         "max_batch_size": plan.max_batch_size,
         "max_epochs": plan.n_epochs,
         "labeled_fraction": settings.objective.labeled_fraction,

@@ -17,6 +17,7 @@ from ..fitted.model import FittedModel, for_inference
 from ..fitted.prototypes import ClassMeans
 from ..fitted.rows import NormalizedRows
 from ..fitted.styles import StyleMoments, prior_moments
+from ..fitted.threads import compute_threads
 from ..model.module import EquiVAEModule
 from ..model.randomness import private_global_generator
 from .augment import make_augment
@@ -49,14 +50,10 @@ class Previous:
     model : FittedModel
     net : EquiVAENet or None
         With the state of training; None after a model has been stored and loaded.
-    incremental : bool
-        Train for one epoch at a constant rate, and go on with the optimiser's state, the
-        class counts and the prototypes. Otherwise only the networks are taken over.
     """
 
     model: FittedModel
     net: EquiVAENet | None
-    incremental: bool
 
 
 def train(
@@ -64,6 +61,7 @@ def train(
     classes: NDArray[Any],
     settings: TrainingSettings,
     previous: Previous | None = None,
+    incremental: bool = False,
 ) -> Trained:
     """Train networks on rows.
 
@@ -74,13 +72,16 @@ def train(
         The labels behind the codes of the rows.
     settings : TrainingSettings
     previous : Previous, optional
-        Is not changed.
+        Where to go on from; it is not changed.
+    incremental : bool
+        Train for one epoch at a constant rate, and go on with the optimiser's state, the
+        class counts and the prototypes of `previous`. Otherwise only its networks are taken
+        over.
 
     Returns
     -------
     trained : Trained
     """
-    incremental = previous is not None and previous.incremental
     rows, valid = data, None
     if settings.early_stopping and not incremental:
         rows, valid = split_validation(data, settings.validation_fraction, settings.seed)
@@ -88,7 +89,7 @@ def train(
     if previous is not None and incremental:
         count += previous.model.class_count
     prior = count / count.sum()
-    with _user_noise(settings):
+    with _user_noise(settings), compute_threads(data.spec):
         module = make_networks(settings, data, len(classes), previous)
         like = module.module.like
         rows, valid = rows.like(like), None if valid is None else valid.like(like)
@@ -104,11 +105,14 @@ def train(
         if fits_on(rows.X.nbytes, settings.device):
             rows.normalized.keep_on_device()
         net.partial_fit(rows)
-    refresh_batch_norm(module, rows, settings.seed)
+        if net.interrupted and not any("train_loss" in epoch for epoch in net.history):
+            raise KeyboardInterrupt("Training was interrupted in the first epoch. Nothing changed.")
+        refresh_batch_norm(module, rows, settings.seed)
     net.forget_training()
-    for part in module.predictor.parts:
-        part.amp = False  # predictions are exact
-    return summarize(net, data.like(like), classes, count, settings, previous)
+    for network in module.predictor.parts:
+        network.amp = False  # predictions are exact
+    old = previous.model if previous is not None and incremental else None
+    return summarize(net, data.like(like), classes, count, settings, old)
 
 
 # -------------------------------------------------------------------- before training
@@ -165,7 +169,7 @@ def make_networks(
     decay = settings.objective.teacher_decay
     if previous is not None:
         if previous.net is not None:
-            return copy.deepcopy(previous.net.module_)
+            return copy.deepcopy(previous.net.module_).to(settings.device)
         module = copy.deepcopy(previous.model.module).requires_grad_(True)
         return Averaged(module.to(settings.device), decay)
     sizes = n_latents(settings.latent_dim)
@@ -228,11 +232,13 @@ def summarize(
     classes: NDArray[Any],
     count: NDArray[np.float64],
     settings: TrainingSettings,
-    previous: Previous | None,
+    old: FittedModel | None,
 ) -> Trained:
-    """Return the model: prototypes, codes of unlabelled rows, and styles."""
+    """Return the model: prototypes, codes of unlabelled rows, and styles.
+
+    Prototypes and styles go on from those of `old`.
+    """
     module = for_inference(net.module_.predictor)
-    old = previous.model if previous is not None and previous.incremental else None
     means = class_means(module, data, settings.objective)
     embeddings = means.means
     if old is not None:

@@ -7,13 +7,14 @@ from contextlib import redirect_stderr, redirect_stdout
 import numpy as np
 import pytest
 import torch
-from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LRScheduler
 
-from sk_equivae import EquiVAEClassifier, _base
-from sk_equivae._batches import RowDataset
-from sk_equivae._net import EquiVAENet
-from sk_equivae._training import split_validation
+from sk_equivae import EquiVAEClassifier, Networks, Objective
+from sk_equivae.estimators.inputs import make_spec
+from sk_equivae.fitted.loop import map_batches
+from sk_equivae.training.batches import TrainingRows
+from sk_equivae.training.net import EquiVAENet
+from sk_equivae.training.train import split_validation
 
 LEARNS = {"max_epochs": 20, "lr": 5e-3}
 
@@ -138,7 +139,7 @@ def test_partial_fit_after_fit(make, blobs, early_stopping):
     X, y = blobs
     model = make(max_epochs=4, early_stopping=early_stopping).fit(X, y)
     before = model.prototypes_
-    model.partial_fit(X, y)
+    model.set_params(early_stopping=False).partial_fit(X, y)
     assert model.n_iter_ == 5
     assert model.history_[-1]["lr"] == 5e-3  # of `lr`, not where the decay had ended
     assert not np.array_equal(model.prototypes_, before)
@@ -163,7 +164,8 @@ def test_validation_rows_are_labelled_and_stratified(blobs):
     X, y = blobs
     codes = np.where(np.arange(60) % 3 == 0, -1, y)
     n_labeled = (codes >= 0).sum()
-    train, valid = split_validation(RowDataset(X, (4,), codes), 0.25, seed=0)
+    data = TrainingRows(X, make_spec(X, None, None, "gaussian"), codes)
+    train, valid = split_validation(data, 0.25, seed=0)
     assert (codes[valid.rows] >= 0).all()
     assert abs(len(valid) - n_labeled / 4) <= 1
     assert sorted([*train.rows, *valid.rows]) == list(range(60))
@@ -172,7 +174,7 @@ def test_validation_rows_are_labelled_and_stratified(blobs):
 
 
 def test_early_stopping_stops_and_keeps_the_best(make, blobs, few, monkeypatch):
-    monkeypatch.setattr(EquiVAENet, "forget_schedule", lambda net: None)  # to compare with it
+    monkeypatch.setattr(EquiVAENet, "forget_training", lambda net: None)  # to compare with it
     X, _ = blobs
     params = {"early_stopping": True, "max_epochs": 60, "n_iter_no_change": 1, "lr": 0.05}
     model = make(**params, validation_fraction=0.3).fit(X, few)
@@ -208,7 +210,7 @@ def test_callbacks_of_users_work_and_stay_as_they_were(make, blobs, tmp_path):
     checkpoint = Checkpoint(monitor=None, dirname=str(tmp_path))
     given = [Recorder(), ("named", stopping), checkpoint, LRScheduler("StepLR", step_size=1)]
     before = [dict(vars(c[1] if isinstance(c, tuple) else c)) for c in given]
-    model = make(callbacks=given, lr_decay=None).fit(*blobs)
+    model = make(callbacks=given, objective=Objective(lr_decay=None)).fit(*blobs)
     assert [dict(vars(c[1] if isinstance(c, tuple) else c)) for c in given] == before
     assert model.callbacks is given
     recorder = dict(model.net_.callbacks_)["Recorder"]
@@ -246,16 +248,26 @@ class Impatient(torch.nn.Module):
         return self.dense(x)
 
 
-@pytest.mark.parametrize("n_calls, n_epochs", [(2, 0), (10, 2)])
-def test_interrupt_keeps_the_model(make, blobs, n_calls, n_epochs):
+def impatient(make, n_calls):
+    networks = Networks(invariant_body=lambda shape: Impatient(shape, n_calls))
+    return make(max_epochs=50, objective=Objective(max_batch_size=None), networks=networks)
+
+
+def test_interrupt_keeps_the_model(make, blobs):
     X, y = blobs
-    model = make(
-        max_epochs=50, max_batch_size=None, invariant_body=lambda shape: Impatient(shape, n_calls)
-    )
-    with pytest.warns(ConvergenceWarning, match=f"interrupted in epoch {n_epochs + 1}; the model"):
+    model = impatient(make, n_calls=10)  # there are four batches in an epoch
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted after 2 epochs. The estimator keeps"):
         model.fit(X, y)
-    assert model.n_iter_ == len(model.history_) == n_epochs
+    assert model.n_iter_ == len(model.history_) == 2
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_interrupt_in_the_first_epoch_changes_nothing(make, blobs):
+    model = impatient(make, n_calls=2)
+    before = dict(vars(model))
+    with pytest.raises(KeyboardInterrupt, match=r"in the first epoch. Nothing changed"):
+        model.fit(*blobs)
+    assert vars(model) == before
 
 
 # ---------------------------------------------------------------- inference
@@ -263,6 +275,7 @@ def test_interrupt_keeps_the_model(make, blobs, n_calls, n_epochs):
 
 @pytest.mark.parametrize("rule", ["prototype", "posterior", "likelihood"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore:X has values from .* another scale:UserWarning")
 def test_probabilities_are_finite_however_far(make, blobs, rule, dtype):
     X, y = blobs
     model = make(predict_with=rule, dtype=dtype).fit(X, y)
@@ -291,9 +304,19 @@ def test_batches_of_inference_do_not_matter(make, blobs, few, monkeypatch, size)
     X, _ = blobs
     model = make(representation="both", dtype="float64").fit(X, few)
     whole = model.transform(X), model.predict_proba(X)
-    monkeypatch.setattr(_base, "INFERENCE_BATCH", size)
+    seen = []
+
+    def in_parts(function, *columns, like, batch_size):
+        def noted(x, *others):
+            seen.append(len(x))
+            return function(x, *others)
+
+        return map_batches(noted, *columns, like=like, batch_size=size)
+
+    monkeypatch.setattr("sk_equivae.fitted.model.map_batches", in_parts)
     np.testing.assert_allclose(model.transform(X), whole[0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X), whole[1], rtol=1e-10, atol=1e-12)
+    assert max(seen) == size
 
 
 def test_no_training_data_is_kept(make, blobs):
@@ -306,80 +329,15 @@ def test_no_training_data_is_kept(make, blobs):
     assert abs(sizes[1] - sizes[0]) < 1000 < 19 * X.nbytes
 
 
-# ---------------------------------------------------------------- networks of users
-
-
-class Body(torch.nn.Sequential):
-    def __init__(self, shape):
-        super().__init__(torch.nn.Flatten(), torch.nn.Linear(int(np.prod(shape)), 5))
-
-
-class Mirror(torch.nn.Sequential):
-    def __init__(self, n_inputs, shape):
-        n_outputs = int(np.prod(shape))
-        super().__init__(torch.nn.Linear(n_inputs, n_outputs), torch.nn.Unflatten(1, shape))
-
-
-PARTS = ["invariant", "equivariant", "posterior"]
-
-
-@pytest.mark.parametrize("how", [Body, lambda shape: Body(shape), Body((1, 8, 8))])
-@pytest.mark.parametrize("part", PARTS)
-def test_body_of_a_user(make, images, part, how):
-    X, y = images
-    model = make(**{f"{part}_body": how}).fit(X, y)
-    module = model.net_.module_.predictor
-    kinds = [isinstance(getattr(module, p).body[0], Body) for p in PARTS]
-    assert kinds == [p == part for p in PARTS]
-    assert model.predict(X).shape == (24,)
-
-
-@pytest.mark.parametrize("how", [Mirror, lambda n, shape: Mirror(n, shape), Mirror(64, (1, 8, 8))])
-def test_decoder_of_a_user(make, images, how):
-    model = make(decoder=how).fit(*images)
-    assert isinstance(model.net_.module_.predictor.decoder.body, Mirror)
-
-
-def test_weights_of_an_instance_are_kept_and_the_instance_is_not_changed(make, blobs):
-    X, y = blobs
-    body = Body((4,))
-    before = {name: value.clone() for name, value in body.state_dict().items()}
-    model = make(invariant_body=body, lr=1e-12, ema_decay=0.0).fit(X, y)
-    own = model.net_.module_.module.invariant.body[0]
-    assert own is not body
-    for name, value in body.state_dict().items():
-        assert torch.equal(value, before[name])  # not trained
-        torch.testing.assert_close(own.state_dict()[name], before[name])  # not drawn anew
-    model.set_params(lr=1e-2).fit(X, y)
-    trained = model.net_.module_.module.invariant.body[0].state_dict()
-    assert not torch.equal(trained["1.weight"], before["1.weight"])
-    assert torch.equal(body.state_dict()["1.weight"], before["1.weight"])
-
-
-@pytest.mark.parametrize(
-    "params, message",
-    [
-        ({"invariant_body": torch.nn.Linear(3, 2)}, r"Linear should map .*\(n, 4\) to .*raised"),
-        ({"posterior_body": lambda shape: lambda x: x.sum()}, r"of shape \(2, ...\).*got \(\)"),
-        ({"equivariant_body": lambda shape: lambda x: 3}, "one row for each row.*got int"),
-        ({"decoder": torch.nn.Linear(64, 5)}, r"to \(2, 4\); got \(2, 5\)"),
-        ({"decoder": lambda n, shape: torch.nn.Linear(3, 4)}, r"\(n, 64\) to \(n, 4\); it raised"),
-    ],
-)
-def test_networks_of_wrong_shapes(make, blobs, params, message):
-    with pytest.raises(ValueError, match=message):
-        make(**params).fit(*blobs)
-
-
 def test_defaults_are_small():
     model = EquiVAEClassifier(max_epochs=1, random_state=0)
     X = np.random.RandomState(0).uniform(size=(8, 28, 28))
     model.fit(X, [0, 0, 0, 0, 1, 1, 1, 1])
-    assert sum(p.numel() for p in model.net_.module_.predictor.parameters()) < 1_000_000
+    assert sum(p.numel() for p in model.model_.module.parameters()) < 1_000_000
 
 
 def test_warm_start_with_another_latent_dim_is_refused(blobs):
     X, y = blobs
     model = EquiVAEClassifier(latent_dim=2, max_epochs=1, warm_start=True, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match=r"latent_dim is \(2, 2\); got latent_dim=3"):
+    with pytest.raises(ValueError, match=r"latent_dim was \(2, 2\); got \(3, 3\)"):
         model.set_params(latent_dim=3).fit(X, y)

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 
-from sk_equivae import _inputs
-from sk_equivae._inputs import make_spec, shift_and_scale, to_user
+from sk_equivae.estimators import inputs
+from sk_equivae.estimators.inputs import check_bernoulli, make_spec, shift_and_scale
 
 
 def strided(X):
@@ -74,7 +75,8 @@ def test_shapes_of_images_do_not_matter(make, images, assert_same):
         for same in (X, X[..., None], X.reshape(24, 64)):
             np.testing.assert_array_equal(model.transform(same), expected)
     tabular = make().fit(X.reshape(24, 64), y)
-    assert len(tabular.net_.module_.state_dict()) != len(plain.net_.module_.state_dict())
+    sizes = [len(model.model_.module.state_dict()) for model in (tabular, plain)]
+    assert sizes[0] != sizes[1]
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (9, 13), (16, 8, 3), (40, 33, 2)])
@@ -129,21 +131,21 @@ def test_likelihood_that_auto_chooses(X, expected):
 def test_what_a_bernoulli_of_bytes_takes_for_1(largest, whole, image_shape):
     X = np.random.RandomState(0).randint(2, size=(30, 64)).astype(np.uint8) * largest
     spec = make_spec(X, None, image_shape, "bernoulli")
-    assert shift_and_scale(X, spec)[1] == whole
-    spec.check_values(X)
+    assert (spec.shift, spec.scale, spec.max_value) == (0, whole, whole)
+    check_bernoulli(X, spec.max_value)
     if largest == 1:
         with pytest.raises(ValueError, match=r"values in \[0, 1\]"):
-            spec.check_values(2 * X)
+            check_bernoulli(2 * X, spec.max_value)
 
 
 def test_wide_rows_are_measured_few_at_a_time(monkeypatch):
     X = np.random.RandomState(0).normal(5, 3, size=(50, 128))
-    expected = shift_and_scale(X, make_spec(X, None, None, "gaussian"))
-    monkeypatch.setattr(_inputs, "CHUNK", 7 * 128)
-    measured = shift_and_scale(X, make_spec(X, None, None, "gaussian"))
+    expected = shift_and_scale(X, (128,))
+    monkeypatch.setattr(inputs, "CHUNK", 7 * 128)
+    measured = shift_and_scale(X, (128,))
     for whole, parts in zip(expected, measured, strict=True):
         np.testing.assert_allclose(parts, whole)
-    assert [rows.stop - rows.start for rows in _inputs._chunks(X)] == [7] * 7 + [1]
+    assert [rows.stop - rows.start for rows in inputs._chunks(X)] == [7] * 7 + [1]
 
 
 def test_units():
@@ -152,10 +154,11 @@ def test_units():
     for shape, axes in [(None, 0), ((8, 8, 2), (0, 2, 3))]:
         spec = make_spec(X, None, shape, "gaussian")
         rows = X if shape is None else X.reshape(100, 8, 8, 2).transpose(0, 3, 1, 2)
-        shift, scale = (t.numpy() for t in shift_and_scale(X, spec))
-        np.testing.assert_allclose(((rows - shift) / scale).mean(axis=axes), 0, atol=1e-12)
-        np.testing.assert_allclose(((rows - shift) / scale).std(axis=axes), 1)
-        np.testing.assert_array_equal(to_user(rows, spec), X)
+        seen = spec.normalize(torch.from_numpy(X), torch.float64)
+        np.testing.assert_allclose(seen, (rows - spec.shift) / spec.scale)
+        np.testing.assert_allclose(seen.numpy().mean(axis=axes), 0, atol=1e-12)
+        np.testing.assert_allclose(seen.numpy().std(axis=axes), 1)
+        np.testing.assert_allclose(spec.denormalize(seen), X, rtol=1e-12)
 
 
 def test_constant_features_do_not_divide_by_zero(make, blobs):

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sk_equivae._labels import encode_labels, is_unlabeled, known_classes
+from sk_equivae.estimators.labels import encode_labels, is_unlabeled, known_classes
 
 A, B = "a", "b"
 

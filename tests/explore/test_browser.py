@@ -1,7 +1,6 @@
 """`explore` in headless Chromium: the page as one uses it."""
 
 import shutil
-import time
 
 import numpy as np
 import pytest
@@ -9,13 +8,13 @@ from sklearn.datasets import load_digits, load_iris
 
 from sk_equivae import EquiVAEClassifier, explore
 
+from ._browser import assert_picture_is_decoded, decoded, drag, pixels, settle, state_of
+
 try:
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.actions.action_builder import ActionBuilder
-    from selenium.webdriver.common.actions.pointer_input import PointerInput
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 except ImportError:
@@ -101,64 +100,6 @@ def opened(browser):
     assert browser.get_log("browser") == []
 
 
-def settle(browser):
-    """Wait until everything is drawn."""
-    for _ in range(200):
-        if browser.execute_script("return explorePage.settled()"):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the page does not come to rest")
-
-
-def state_of(browser):
-    settle(browser)
-    return browser.execute_script("return explorePage.state()")
-
-
-def pixels(browser, selector="#picture"):
-    """Red, green and blue of a canvas, (h, w, 3)."""
-    width, height, data = browser.execute_script(
-        """const canvas = document.querySelector(arguments[0]);
-        const { width, height } = canvas;
-        // from a copy: Chromium warns of reading the same canvas again and again
-        const copy = Object.assign(document.createElement("canvas"), { width, height });
-        const context = copy.getContext("2d", { willReadFrequently: true });
-        context.drawImage(canvas, 0, 0);
-        return [width, height, Array.from(context.getImageData(0, 0, width, height).data)];""",
-        selector,
-    )
-    return np.array(data).reshape(height, width, 4)[..., :3]
-
-
-def decoded(model, state):
-    """What the Python decoder gives for the state of the page."""
-    z = np.concatenate([model.prototypes_[state["code"]], state["v"]])[None]
-    return model.set_params(representation="both").inverse_transform(z)[0]
-
-
-def assert_picture_is_decoded(browser, model):
-    state = state_of(browser)
-    expected = np.clip(decoded(model, state), 0, 1)
-    for channel in np.moveaxis(pixels(browser), 2, 0):
-        assert np.abs((255 - channel) / 255 - expected).max() <= 1 / 255
-    return state
-
-
-def drag(browser, kind, start, end):
-    """Drag over the pad between places in parts of its half-width, as seen from its middle."""
-    pad = browser.find_element(By.ID, "pad")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", pad)
-    half = pad.rect["width"] / 2
-    actions = ActionBuilder(browser, mouse=PointerInput(kind, kind))
-    pointer = actions.pointer_action
-    pointer.move_to(pad, round(start[0] * half), round(start[1] * half)).pointer_down()
-    for t in (0.25, 0.5, 0.75, 1.0):
-        x, y = (a + t * (b - a) for a, b in zip(start, end, strict=True))
-        pointer.move_to(pad, round(x * half), round(y * half))
-    pointer.pointer_up()
-    actions.perform()
-
-
 def test_opens_with_the_typical_image_of_the_first_class(opened, digits_page):
     model, _, _, path = digits_page
     browser = opened(path)
@@ -188,7 +129,8 @@ def test_style_of_one_image_and_class_of_another(opened, digits_page):
     browser.find_elements(By.CSS_SELECTOR, "#classes .tile")[3].click()
     state = assert_picture_is_decoded(browser, model)
     row = np.flatnonzero(y == 2)[:1]
-    np.testing.assert_allclose(state["v"], model._latents(X[row], y[row])[1][0], atol=1e-5)
+    _, v = model.model_.latents(X[row].reshape(1, 64), model.predict_with, y[row])
+    np.testing.assert_allclose(state["v"], v[0], atol=1e-5)
     assert state["label"] == "3"
     assert "#3, a 2" in browser.find_element(By.ID, "style-now").text
     original = pixels(browser, "#styles .tile:nth-child(3) canvas")[..., 0]
@@ -219,6 +161,22 @@ def test_colour_image_equals_python(opened, colour_page):
     drag(browser, "mouse", (0, 0), (-0.8, 0.7))
     expected = decoded(model, state_of(browser)).astype(float)
     assert np.abs(pixels(browser) - expected).max() <= 1
+
+
+def test_images_without_colours_are_grey(opened, tmp_path):
+    rng = np.random.RandomState(0)
+    X = rng.randint(256, size=(24, 8, 8, 2), dtype=np.uint8)
+    y = np.arange(24) % 2
+    model = EquiVAEClassifier(latent_dim=3, max_epochs=1, random_state=0).fit(X, y)
+    path = explore(model, tmp_path / "page.html", X=X, y=y, n_styles=4, invert=False)
+    browser = opened(path)
+    drag(browser, "mouse", (0, 0), (-0.8, 0.7))
+    expected = decoded(model, state_of(browser)).mean(axis=2)
+    shown = pixels(browser)
+    assert np.ptp(shown, axis=2).max() == 0
+    assert np.abs(shown[..., 0] - expected).max() <= 1.5  # each channel is rounded in Python
+    original = pixels(browser, "#styles .tile:nth-child(2) canvas")[..., 0]
+    assert np.abs(original - X[1].mean(axis=2)).max() <= 0.5
 
 
 def test_keyboard(opened, digits_page):
@@ -288,7 +246,7 @@ def test_phone(page, opened, request):
     expected = decoded(model, state)
     if expected.ndim == 3:
         expected = expected.transpose(2, 0, 1)
-    span = 255 if model._spec.dtype == np.uint8 else np.ptp(expected)
+    span = 255 if model.model_.rows.dtype == np.uint8 else np.ptp(expected)
     assert np.abs(values - expected.ravel()).max() / span <= 1 / 255
 
 
@@ -301,7 +259,8 @@ def test_tabular_rows_are_bars_with_names(opened, iris_page):
     assert [bar.text.splitlines()[0] for bar in bars] == list(X.columns)
     values = [float(bar.find_element(By.CLASS_NAME, "value").text) for bar in bars]
     np.testing.assert_allclose(values, expected, atol=5.1e-3)
-    z = (expected - model._module.shift.numpy()) / model._module.scale.numpy()
+    spec = model.model_.rows
+    z = (expected - spec.shift) / spec.scale
     for bar, height in zip(bars, z, strict=True):
         track = bar.find_element(By.CLASS_NAME, "track").rect["width"]
         fill = bar.find_element(By.CLASS_NAME, "fill").rect["width"]

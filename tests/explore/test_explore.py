@@ -14,9 +14,9 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from sk_equivae import EquiVAEClassifier, EquiVAETransformer, explore
-from sk_equivae._explore import _in_turn
-from sk_equivae._networks import DenseDecoderBody
+from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, explore
+from sk_equivae.explore.description import in_turn
+from sk_equivae.model.networks import Architecture, DenseDecoderBody
 
 QUICK = {"max_epochs": 1, "batch_size": 16, "random_state": 0}
 
@@ -55,6 +55,7 @@ CASES = {
     "8x8 grey": image_case(8, 8, 1, np.float64, likelihood="bernoulli"),
     "28x28 grey bytes": image_case(28, 28, 1, np.uint8, likelihood="bernoulli", latent_dim=16),
     "32x32 colour bytes": image_case(32, 32, 3, np.uint8),
+    "9x8 of two channels": image_case(9, 8, 2, np.float64, likelihood="gaussian"),
     # not square, odd, and above 32 pixels, where the first grid is interpolated
     "53x37 grey, float64": image_case(
         53, 37, 1, np.float64, likelihood="gaussian", dtype="float64"
@@ -87,23 +88,44 @@ def read_page(path):
 
 def python_values(estimator, codes, v):
     """Means of p(x | r, v) in the units of X, not rounded, channels first."""
-    module = estimator._module
+    model = estimator.model_
     with torch.inference_mode():
-        r = estimator._tensor(estimator.prototypes_[codes])
-        x = module.denormalize(module.decode(r, estimator._tensor(v)).mean)
-    x = x.double().numpy().reshape(len(v), -1)
-    return x.clip(0, 255) if estimator._spec.dtype == np.uint8 else x
+        x = model.module.decode(model.tensor(model.r(codes)), model.tensor(v)).mean
+    x = (x.double().numpy() * model.rows.scale + model.rows.shift).reshape(len(v), -1)
+    return x.clip(0, 255) if model.rows.dtype == np.uint8 else x
 
 
 def value_span(estimator, X):
     """The range of the values: of each feature of tabular rows with units, else of all."""
-    if estimator._spec.dtype == np.uint8:
+    spec = estimator.model_.rows
+    if spec.dtype == np.uint8:
         return 255.0
-    in_units = not estimator._spec.is_image and estimator._spec.likelihood == "gaussian"
+    in_units = not spec.is_image and spec.likelihood == "gaussian"
     return np.ptp(np.asarray(X), axis=0 if in_units else None)
 
 
 # ---------------------------------------------------------------- the decoder, under node
+
+
+def run_decoder(folder, scripts, model, r, v, returned="decode(r[i], v[i])"):
+    """What the decoder of a page returns under node, one row per row of v."""
+    (folder / "decoder.js").write_text(scripts[0], encoding="utf-8")
+    (folder / "run.js").write_text(
+        """
+        const { makeDecoder } = require("./decoder.js");
+        const { model, r, v } = JSON.parse(require("fs").readFileSync(0, "utf8"));
+        const { decode, show } = makeDecoder(model);
+        const rows = v.map((_, i) => Array.from(RETURNED));
+        console.log(JSON.stringify(rows));
+        """.replace("RETURNED", returned),
+        encoding="utf-8",
+    )
+    given = {"model": model, "r": r.tolist(), "v": v.tolist()}
+    ran = subprocess.run(
+        ["node", "run.js"], cwd=folder, input=json.dumps(given), capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    return np.array(json.loads(ran.stdout))
 
 
 @needs_node
@@ -115,25 +137,28 @@ def test_decoder_under_node_equals_python(name, fitted, tmp_path):
     n_v = model["n_latents"][1]
     v = np.concatenate([np.zeros((1, n_v)), rng.normal(scale=2, size=(7, n_v))]).astype("f4")
     codes = np.arange(len(v)) % len(estimator.classes_)
-
-    (tmp_path / "decoder.js").write_text(scripts[0], encoding="utf-8")
-    (tmp_path / "run.js").write_text(
-        """
-        const { makeDecoder } = require("./decoder.js");
-        const { model, r, v } = JSON.parse(require("fs").readFileSync(0, "utf8"));
-        const { decode } = makeDecoder(model);
-        const rows = v.map((_, i) => Array.from(decode(r[i], v[i])));
-        console.log(JSON.stringify(rows));
-        """,
-        encoding="utf-8",
-    )
-    given = {"model": model, "r": estimator.prototypes_[codes].tolist(), "v": v.tolist()}
-    ran = subprocess.run(
-        ["node", "run.js"], cwd=tmp_path, input=json.dumps(given), capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    difference = np.abs(np.array(json.loads(ran.stdout)) - python_values(estimator, codes, v))
+    found = run_decoder(tmp_path, scripts, model, estimator.prototypes_[codes], v)
+    difference = np.abs(found - python_values(estimator, codes, v))
     assert (difference / value_span(estimator, X)).max() < 1e-4  # 1/255 is 4e-3
+
+
+@needs_node
+def test_images_without_colours_are_shown_as_their_mean(fitted, tmp_path):
+    import base64
+
+    estimator, X, y = fitted("9x8 of two channels")
+    path = explore(estimator, tmp_path / "page.html", X=X, y=y, n_styles=4)
+    _, model, scripts = read_page(path)
+    assert model["drawn_channels"] == 1
+    low, high = model["limits"]
+    rows = np.frombuffer(base64.b64decode(model["styles"]["rows"]), "u1").reshape(4, 9, 8)
+    given = np.clip((X[:4].mean(axis=3) - low) / (high - low), 0, 1)
+    np.testing.assert_allclose(rows / 255, given, atol=0.5 / 255 + 1e-9)
+    v = np.random.RandomState(0).normal(size=(4, 3)).astype("f4")
+    r = estimator.prototypes_[y[:4]]
+    shown = run_decoder(tmp_path, scripts, model, r, v, "show(decode(r[i], v[i]))")
+    values = python_values(estimator, y[:4], v).reshape(4, 2, 72).mean(axis=1)
+    np.testing.assert_allclose(shown, np.clip((values - low) / (high - low), 0, 1), atol=1e-4)
 
 
 # ---------------------------------------------------------------- the file
@@ -168,7 +193,9 @@ def test_rows_given_are_in_the_page(fitted, tmp_path):
     rows = np.frombuffer(base64.b64decode(model["styles"]["rows"]), "u1").reshape(6, 8, 8)
     np.testing.assert_allclose(rows / 255, X[:6], atol=0.5 / 255 + 1e-9)
     v = np.frombuffer(base64.b64decode(model["styles"]["v"]), "<f4").reshape(6, 3)
-    np.testing.assert_allclose(v, estimator._latents(X[:6], y[:6])[1], atol=1e-5)
+    rows = X[:6].reshape(6, 64)
+    _, expected = estimator.model_.latents(rows, estimator.predict_with, y[:6])
+    np.testing.assert_allclose(v, expected, atol=1e-5)
 
 
 def test_directions_are_orthonormal_and_sorted(fitted, tmp_path):
@@ -208,7 +235,7 @@ def test_classes_without_a_prototype_are_left_out(blobs, tmp_path):
 
 
 def test_in_turn():
-    np.testing.assert_array_equal(_in_turn(np.array([1, 1, 1, 0, 2]), 4), [3, 0, 4, 1])
+    np.testing.assert_array_equal(in_turn(np.array([1, 1, 1, 0, 2]), 4), [3, 0, 4, 1])
 
 
 def test_a_failed_write_leaves_the_old_page(fitted, tmp_path, monkeypatch):
@@ -218,7 +245,7 @@ def test_a_failed_write_leaves_the_old_page(fitted, tmp_path, monkeypatch):
     def fail(*args):
         raise OSError("no space left")
 
-    monkeypatch.setattr("sk_equivae._explore.os.replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="no space"):
         explore(fitted("tabular")[0], path)
     assert path.read_text(encoding="utf-8") == "old"
@@ -226,7 +253,8 @@ def test_a_failed_write_leaves_the_old_page(fitted, tmp_path, monkeypatch):
 
 
 class OwnDecoder(DenseDecoderBody):
-    pass
+    def __init__(self, n_inputs, output_shape):
+        super().__init__(n_inputs, output_shape, Architecture())
 
 
 def test_errors(fitted, blobs, make, tmp_path):
@@ -244,13 +272,13 @@ def test_errors(fitted, blobs, make, tmp_path):
         explore(model, page, y=y)
     with pytest.raises(ValueError, match="n_styles"):
         explore(model, page, n_styles=0)
-    with pytest.raises(ValueError, match="labels, one a row"):
+    with pytest.raises(ValueError, match="labels, one per row"):
         explore(model, page, X=X, y=y[:3])
     for dims in [(0, 0), (0, 2), (0,), "v0", (0.5, 1)]:
         with pytest.raises(ValueError, match="dims should be two different"):
             explore(model, page, dims=dims)
-    own = make(decoder=OwnDecoder).fit(*blobs)
-    with pytest.raises(ValueError, match=r"got OwnDecoder\. Fit with decoder=None"):
+    own = make(networks=Networks(decoder=OwnDecoder)).fit(*blobs)
+    with pytest.raises(ValueError, match=r"got OwnDecoder\. Fit with .*decoder=None"):
         explore(own, page)
     assert os.listdir(tmp_path) == []
 
@@ -258,6 +286,11 @@ def test_errors(fitted, blobs, make, tmp_path):
 def test_page_files_are_in_the_package():
     import tomllib
 
-    with open(Path(__file__).parents[1] / "pyproject.toml", "rb") as file:
+    root = Path(__file__).parents[2]
+    with open(root / "pyproject.toml", "rb") as file:
         data = tomllib.load(file)["tool"]["setuptools"]["package-data"]
-    assert data["sk_equivae"] == ["explore/*"]
+    package = root / "sk_equivae"
+    packed = {path for pattern in data["sk_equivae"] for path in package.glob(pattern)}
+    needed = set((package / "explore" / "static").iterdir())
+    assert {path.name for path in needed} >= {"page.html", "page.css", "page.js", "decoder.js"}
+    assert needed <= packed

@@ -1,22 +1,10 @@
-"""Distances to classes, and their means gathered a batch at a time."""
+"""Means of classes, gathered batch by batch."""
 
 import numpy as np
 import torch
+
+from sk_equivae.fitted.prototypes import ClassMeans
 from tests._models import random_rows
-from scipy.spatial.distance import cdist
-
-from sk_equivae._prototypes import ClassMeans, prototype_logits
-
-
-def test_logits_are_negative_squared_distances():
-    f_inv, prototypes = random_rows(6, 3), random_rows(4, 3, seed=1)
-    expected = -cdist(f_inv, prototypes, "sqeuclidean")
-    np.testing.assert_allclose(prototype_logits(f_inv, prototypes), expected)
-
-
-def test_small_distances_of_large_vectors_keep_their_digits():
-    f_inv = torch.tensor([[1e4, 1e4]])
-    assert prototype_logits(f_inv, f_inv + torch.tensor([[0.5, 0.0]])).item() == -0.25
 
 
 def gathered(h, codes, weight, size):
@@ -48,7 +36,7 @@ def test_old_means_move_by_the_number_of_rows():
     means = gathered(h, codes, torch.ones(4), 4)
     nan = torch.full((2,), torch.nan).double()
     old = torch.stack([torch.ones(2).double(), nan, torch.zeros(2).double(), nan])
-    moved = means.moved_from(old, strength=5)
+    moved = means.update_means(old, strength=5)
     torch.testing.assert_close(moved[0], 1 + 3 / 8 * (h[:3].mean(dim=0) - 1))
     torch.testing.assert_close(moved[1], h[3])  # nothing known before
     torch.testing.assert_close(moved[2], old[2])  # nothing new

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 import torch
-from tests._models import random_rows, seeded
 from scipy import stats
 
-from sk_equivae._complements import complements, draw_m, leave_one_out
+from sk_equivae.model.complements import ComplementPool, complements, draw_m, leave_one_out
+from tests._models import random_rows, seeded
 
 CODES = torch.tensor([0, 1, 0, 2, -1, 0, 1, 0, -1, 0])  # 5, 2 and 1 rows, two of no class
 
@@ -86,3 +86,48 @@ def test_all_complements_are_the_leave_one_out_mean():
     torch.testing.assert_close(
         weights @ h, leave_one_out(h, CODES, 3)[1][labeled], rtol=1e-6, atol=1e-6
     )
+
+
+# -------------------------------------------------------------------- a pool of a batch
+
+
+def make_pool(m_max=100, draw=False, seen=()):
+    h = random_rows(len(CODES), 3)
+    is_seen = torch.tensor([code in seen for code in range(4)])
+    return ComplementPool(h, CODES, m_max, draw, random_rows(4, 3, seed=1), is_seen)
+
+
+def test_a_pool_gives_the_mean_of_the_others():
+    pool = make_pool()
+    rows, classes = torch.tensor([0, 4, 1]), torch.tensor([0, 0, 1])
+    of_class = CODES == 0
+    expected = [pool.h[of_class][1:].mean(dim=0), pool.h[of_class].mean(dim=0), pool.h[6]]
+    torch.testing.assert_close(pool.mean(rows, classes, seeded()), torch.stack(expected))
+
+
+def test_a_class_that_is_absent_uses_its_last_mean_without_gradient():
+    pool = make_pool(seen=[2, 3])
+    pool.h.requires_grad_()
+    mean = pool.mean(torch.tensor([0, 3]), torch.tensor([3, 2]), seeded())
+    torch.testing.assert_close(mean, pool.last_means[[3, 2]])
+    (gradient,) = torch.autograd.grad(mean.sum(), pool.h)
+    assert not gradient.any()
+
+
+def test_a_row_stands_in_for_itself_where_nothing_else_is_known():
+    pool = make_pool()
+    mean = pool.mean(torch.tensor([3, 0]), torch.tensor([2, 3]), seeded())
+    torch.testing.assert_close(mean, pool.h[[3, 0]])
+
+
+def test_m_is_drawn_in_training_and_m_max_otherwise():
+    """Of a class with 5 rows, row 4 averages m of them."""
+
+    def numbers(draw):
+        pool, one = make_pool(3, draw), torch.zeros(1, dtype=torch.int64)
+        pool.h, pool.last_means = torch.eye(len(CODES)).double(), torch.zeros(4, len(CODES))
+        means = (pool.mean(one + 4, one, seeded(seed)) for seed in range(40))
+        return {int((mean > 0).sum()) for mean in means}
+
+    assert numbers(draw=True) == {1, 2, 3}
+    assert numbers(draw=False) == {3}

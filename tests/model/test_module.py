@@ -2,14 +2,10 @@
 
 import pytest
 import torch
-from tests._models import random_rows, seeded, tiny_module
 from torch import nn
 
-from sk_equivae._module import FIRST_LOG_VARIANCE, _dropout
-
-
-def has_gradient(network):
-    return any(p.grad is not None and bool(p.grad.any()) for p in network.parameters())
+from sk_equivae.model.randomness import dropout, private_global_generator
+from tests._models import has_gradient, random_rows, seeded, tiny_module
 
 
 @pytest.mark.parametrize("shape", [(4,), (1, 8, 8)])
@@ -54,26 +50,9 @@ def test_mean_over_complements_lies_between_the_embedding_and_the_head():
     assert not torch.allclose(r, module.f_inv(x).mean(dim=0, keepdim=True))
 
 
-def test_normalize_and_back():
-    shift, scale = torch.tensor([1.0, -2.0, 0.0, 100.0]), torch.tensor([1.0, 10.0, 0.1, 7.0])
-    module, x = tiny_module(shift=shift, scale=scale), random_rows(6, 4)
-    torch.testing.assert_close(module.denormalize(module.normalize(x)), x)
-    torch.testing.assert_close(module.normalize(x), (x - shift) / scale)
-    torch.testing.assert_close(module(x), module.classify(module.normalize(x)))
-
-
-def test_normalize_takes_bytes_and_channels():
-    shift = torch.tensor([1.0, 2.0])[:, None, None]
-    module = tiny_module((2, 8, 8), shift=shift, scale=torch.tensor(255.0))
-    x = torch.full((3, 2, 8, 8), 255, dtype=torch.uint8)
-    torch.testing.assert_close(module.normalize(x), (x.double() - shift) / 255)
-
-
-def test_the_end_of_the_world_is_finite():
-    module = tiny_module()
-    x = module.normalize(torch.tensor([[1e300, -1e300, 1e38, 0.0]]))
-    assert module.f_inv(x).isfinite().all()
-    assert module.classify(x).isfinite().all()
+def test_called_it_gives_the_logits_of_the_label_posterior():
+    module, x = tiny_module(), random_rows(6, 4)
+    torch.testing.assert_close(module(x), module.classify(x))
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 9, 8)])
@@ -89,10 +68,12 @@ def test_encoder_and_decoder_use_both_inputs(shape):
     assert not torch.allclose(p_x.mean, module.decode(r, v + 1).mean)
 
 
-def test_v_starts_with_little_noise():
+@pytest.mark.parametrize("first", [-3.0, -1.0])
+def test_v_starts_with_little_noise(first):
     """And of a variance that depends on x and r, around it."""
-    q_v = tiny_module(n_latents=(16, 16)).encode(random_rows(200, 4), random_rows(200, 16))
-    assert abs(q_v.variance.log().mean() - FIRST_LOG_VARIANCE) < 1
+    module = tiny_module(n_latents=(16, 16), first_log_variance=first)
+    q_v = module.encode(random_rows(200, 4), random_rows(200, 16))
+    assert abs(q_v.variance.log().mean() - first) < 1
     assert q_v.variance.std(dim=0).min() > 0
 
 
@@ -106,10 +87,28 @@ def test_dropout_only_with_a_generator():
     assert not torch.allclose(one, plain)
 
 
-def test_dropout_keeps_the_expectation():
-    dropped = _dropout(torch.ones(4000, 64), seeded())
+@pytest.mark.parametrize("probability", [0.1, 0.5])
+def test_dropout_keeps_the_expectation(probability):
+    dropped = dropout(torch.ones(4000, 64), probability, seeded())
     assert abs(dropped.mean() - 1) < 0.01
-    assert abs((dropped == 0).double().mean() - 0.1) < 0.01
+    assert abs((dropped == 0).double().mean() - probability) < 0.01
+
+
+def test_dropout_of_probability_0_draws_nothing():
+    generator, h = seeded(), torch.ones(3, 4)
+    before = generator.get_state()
+    assert dropout(h, 0.0, generator) is h
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_private_noise_leaves_the_global_generator_as_it_was():
+    before = torch.get_rng_state()
+    drawn = []
+    for seed in (0, 0, 1):
+        with private_global_generator(seed):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_likelihood_has_one_learnt_scale():
@@ -122,8 +121,31 @@ def test_likelihood_has_one_learnt_scale():
     assert ((bernoulli > 0) & (bernoulli < 1)).all()
 
 
-def test_weights_come_from_the_generator():
-    """The global one, which layers of torch draw from first, is elsewhere each time."""
+@pytest.mark.parametrize("min_scale", [0.1, 0.3])
+def test_gaussian_never_gets_narrower_than_the_smallest_scale(min_scale):
+    module = tiny_module(min_scale=min_scale)
+    with torch.no_grad():
+        module.decoder.log_scale.fill_(-50.0)
+    p_x = module.decode(random_rows(2, 3), random_rows(2, 2))
+    torch.testing.assert_close(p_x.stddev, torch.full((2, 4), min_scale).double())
+
+
+def test_the_scale_moves_by_the_rate_of_its_logarithm():
+    module = tiny_module(log_scale_rate=2.0)
+    with torch.no_grad():
+        module.decoder.log_scale.fill_(0.5)
+    torch.testing.assert_close(module.decoder.scale.detach(), torch.ones(()).double().exp())
+
+
+def test_device_and_sizes_can_be_asked_for():
+    module = tiny_module()
+    assert module.like.dtype == torch.float64
+    assert module.float().like.dtype == torch.float32
+    assert module.n_hidden == module.invariant.embed(torch.zeros(1, 4)).shape[1]
+
+
+def test_weights_come_from_the_seed():
+    """The global generator, which layers of torch draw from first, is elsewhere each time."""
     one = tiny_module((1, 8, 8)).state_dict()
     same, other = tiny_module((1, 8, 8)).state_dict(), tiny_module((1, 8, 8), seed=1).state_dict()
     assert all(torch.equal(one[name], same[name]) for name in one)

@@ -3,63 +3,25 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from tests._models import random_rows, seeded
 from torch import nn
 
-from sk_equivae._module import Decoder, EquiVAEModule
-from sk_equivae._networks import (
-    FILTERS,
-    Conv,
+from sk_equivae.model.module import Decoder
+from sk_equivae.model.networks import (
+    Architecture,
     ConvBody,
     ConvDecoderBody,
     DenseBody,
-    UpConv,
+    DenseDecoderBody,
     initialize,
     make_body,
     make_decoder_body,
     output_layer,
     strides,
 )
+from tests._models import random_rows, seeded, tiny_module
 
+SIZES = Architecture()
 LAYERS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)
-
-
-@pytest.mark.parametrize("size", [(4, 4), (2, 2), (1, 3), (5, 2)])
-@pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("kernel", [3, 5])
-def test_a_convolution_on_a_small_grid_is_a_convolution(size, stride, kernel):
-    """Values and gradients, whether it is computed as a product of matrices or not."""
-    layer = Conv(3, 4, size, stride, kernel).double()
-    assert (layer.taps is None) == (size in [(4, 4), (5, 2)] and stride == 1)
-    x = random_rows(6, 3, *size).requires_grad_()
-    expected = F.conv2d(x, layer.weight, layer.bias, stride, layer.padding)
-    torch.testing.assert_close(layer(x), expected)
-    inputs = (x, layer.weight, layer.bias)
-    gradients = (torch.autograd.grad(y.square().sum(), inputs) for y in (layer(x), expected))
-    for ours, theirs in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, theirs)
-
-
-@pytest.mark.parametrize("height", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("width", [1, 2, 5, 8])
-@pytest.mark.parametrize("odd", [(0, 0), (0, 1), (1, 0), (1, 1)])
-@pytest.mark.parametrize("kernel", [3, 5])
-def test_upconv_is_a_transposed_convolution(height, width, odd, kernel):
-    out_size = (2 * height - odd[0], 2 * width - odd[1])
-    layer = UpConv(3, 2, (height, width), out_size, kernel).double()
-    x = random_rows(2, 3, height, width).requires_grad_()
-    ours = layer(x)
-    theirs = F.conv_transpose2d(
-        x, layer.weight, layer.bias, 2, kernel // 2, output_padding=(1 - odd[0], 1 - odd[1])
-    )
-    assert ours.shape == (2, 2, *out_size)
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
-    up = random_rows(*ours.shape, seed=1)
-    wanted = (x, layer.weight, layer.bias)
-    for mine, own in zip(
-        torch.autograd.grad(ours, wanted, up), torch.autograd.grad(theirs, wanted, up), strict=True
-    ):
-        torch.testing.assert_close(mine, own, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -69,17 +31,17 @@ def test_upconv_is_a_transposed_convolution(height, width, odd, kernel):
 )  # fmt: skip
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_images_of_any_size_go_in_and_come_out(shape, batch_norm):
-    body, n_features = make_body(None, shape, batch_norm)
+    body, n_features = make_body(None, shape, SIZES, batch_norm)
     h = body(torch.rand(2, *shape))
     assert h.shape == (2, n_features)
-    assert n_features <= FILTERS[-1] * 2 * 2
-    assert make_decoder_body(None, 10, shape)(torch.rand(2, 10)).shape == (2, *shape)
+    assert n_features <= SIZES.filters[-1] * 2 * 2
+    assert make_decoder_body(None, 10, shape, SIZES)(torch.rand(2, 10)).shape == (2, *shape)
 
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 8, 9), (2, 40, 40)])
 def test_inference_gives_what_the_layers_give(shape, batch_norm):
-    body = ConvBody(shape, batch_norm).double()
+    body = ConvBody(shape, SIZES, batch_norm).double()
     x = random_rows(5, *shape)
     body(x)  # statistics of the rows
     with torch.no_grad():
@@ -92,13 +54,37 @@ def test_inference_gives_what_the_layers_give(shape, batch_norm):
 
 
 def test_bodies_follow_appendix_b():
-    convolutions = [m for m in ConvBody((1, 28, 28)).modules() if isinstance(m, nn.Conv2d)]
+    convolutions = [m for m in ConvBody((1, 28, 28), SIZES).modules() if isinstance(m, nn.Conv2d)]
     assert [c.out_channels for c in convolutions] == [8, 16, 32, 64, 64]
     assert [c.stride[0] for c in convolutions] == [1, 2, 2, 2, 2]
     assert [c.kernel_size for c in convolutions[:4]] == [(5, 5)] * 4
-    mirror = [m for m in ConvDecoderBody(9, (3, 28, 28)).modules() if isinstance(m, LAYERS[:2])]
+    mirror = [
+        m for m in ConvDecoderBody(9, (3, 28, 28), SIZES).modules() if isinstance(m, LAYERS[:2])
+    ]
     assert [c.out_channels for c in mirror] == [64, 32, 16, 8, 3]
     assert [c.stride[0] for c in mirror] == [2, 2, 2, 2, 1]
+
+
+def test_sizes_are_those_of_the_architecture():
+    sizes = Architecture(filters=(4, 6, 10), kernel_size=7, dense=20)
+    convolutions = [m for m in ConvBody((1, 28, 28), sizes) if isinstance(m, nn.Conv2d)]
+    assert [c.out_channels for c in convolutions] == [4, 6, 10]
+    assert {c.kernel_size for c in convolutions} == {(7, 7)}
+    mirror = [m for m in ConvDecoderBody(9, (3, 28, 28), sizes).modules() if isinstance(m, LAYERS)]
+    assert [m.weight.numel() for m in mirror[1:]] == [10 * 6 * 49, 6 * 4 * 49, 4 * 3 * 49]
+    for network in (DenseBody((5,), sizes), DenseDecoderBody(5, (9,), sizes)):
+        assert network[0].out_features == 20
+    small = [m for m in ConvBody((1, 8, 8), sizes) if isinstance(m, nn.Conv2d)]
+    assert {c.kernel_size for c in small} == {(3, 3)}  # of at most 3 for small images
+
+
+@pytest.mark.parametrize("n_layers", [2, 3, 4, 7])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (2, 17, 31), (3, 40, 40)])
+def test_any_number_of_layers(shape, n_layers):
+    sizes = Architecture(filters=(8,) * n_layers)
+    body, n_features = make_body(None, shape, sizes)
+    assert body(torch.rand(2, *shape)).shape == (2, n_features)
+    assert make_decoder_body(None, 10, shape, sizes)(torch.rand(2, 10)).shape == (2, *shape)
 
 
 def test_no_image_is_halved_away():
@@ -114,8 +100,7 @@ def test_no_image_is_halved_away():
     "shape", [(1, 8, 8), (1, 28, 28), (3, 32, 32), (3, 64, 64), (1, 130, 100), (4,), (784,)]
 )
 def test_under_a_million_parameters(shape):
-    one = torch.ones(())
-    module = EquiVAEModule(shape, 10, (16, 16), "gaussian", one, one, seeded(), batch_norm=True)
+    module = tiny_module(shape, 10, (16, 16), batch_norm=True)
     assert sum(p.numel() for p in module.parameters()) < 1_000_000
 
 
@@ -137,8 +122,8 @@ def gains(network, *inputs):
 
 def make_network(part, shape):
     if part == "body":
-        return ConvBody(shape), (random_rows(64, *shape).float(),)
-    decoder = Decoder(None, shape, (128, 64), (16, 16))
+        return ConvBody(shape, SIZES), (random_rows(64, *shape).float(),)
+    decoder = Decoder(shape, SIZES, (16, 16))
     return decoder, (random_rows(64, 16).float(), random_rows(64, 16, seed=1).float())
 
 
@@ -172,7 +157,7 @@ def test_a_layer_without_a_rectifier_keeps_the_scale_too():
 
 
 def test_initialisation_comes_from_the_generator():
-    one, same, other = (DenseBody((4,)) for _ in range(3))
+    one, same, other = (DenseBody((4,), SIZES) for _ in range(3))
     for body, seed in zip((one, same, other), (0, 0, 1), strict=True):
         initialize(body, seeded(seed))
     assert torch.equal(one[0].weight, same[0].weight)
@@ -194,7 +179,7 @@ class Pooled(nn.Module):
 
 
 def test_a_class_is_called_with_the_shape_and_its_output_flattened():
-    body, n_features = make_body(Pooled, (3, 9, 8))
+    body, n_features = make_body(Pooled, (3, 9, 8), SIZES)
     assert body[0].input_shape == (3, 9, 8)
     assert n_features == 12
     assert body(torch.rand(5, 3, 9, 8)).shape == (5, 12)
@@ -202,18 +187,18 @@ def test_a_class_is_called_with_the_shape_and_its_output_flattened():
 
 def test_a_module_is_copied():
     given = nn.Linear(4, 6)
-    body, n_features = make_body(given, (4,))
+    body, n_features = make_body(given, (4,), SIZES)
     assert n_features == 6
     assert body[0] is not given
     assert torch.equal(body[0].weight, given.weight)
-    decoder = make_decoder_body(given, 4, (6,))
+    decoder = make_decoder_body(given, 4, (6,), SIZES)
     assert decoder is not given
     assert torch.equal(decoder.weight, given.weight)
 
 
 def test_trying_a_body_out_leaves_its_statistics_alone():
     given = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 4))
-    for own in (make_body(given, (4,))[0][0], make_decoder_body(given, 4, (4,))):
+    for own in (make_body(given, (4,), SIZES)[0][0], make_decoder_body(given, 4, (4,), SIZES)):
         assert own[1].num_batches_tracked == 0
         assert torch.equal(own[1].running_mean, given[1].running_mean)
         assert own.training
@@ -224,7 +209,7 @@ def test_a_decoder_is_called_with_inputs_and_shape():
         def __init__(self, n_inputs, output_shape):
             super().__init__(nn.Linear(n_inputs, 12), nn.Unflatten(1, output_shape))
 
-    assert make_decoder_body(Wide, 5, (3, 2, 2))(torch.rand(7, 5)).shape == (7, 3, 2, 2)
+    assert make_decoder_body(Wide, 5, (3, 2, 2), SIZES)(torch.rand(7, 5)).shape == (7, 3, 2, 2)
 
 
 class Gives(nn.Module):
@@ -239,24 +224,27 @@ class Gives(nn.Module):
 @pytest.mark.parametrize(
     "body, message",
     [
-        (nn.Linear(5, 2), r"Linear should map a tensor of shape \(n, 4\).*raised"),
-        (Gives(torch.zeros(2)), r"one row for each.*got \(2,\)"),
+        (
+            nn.Linear(5, 2),
+            r"Linear should map a tensor of shape \(2, 4\) to \(2, \.\.\.\); it raised",
+        ),
+        (Gives(torch.zeros(2)), r"one row per row of its input.*got \(2,\)"),
         (Gives(torch.zeros(3, 2)), r"got \(3, 2\)"),
         (Gives((torch.zeros(2, 2),)), "got tuple"),
     ],
 )
 def test_bodies_that_do_not_fit(body, message):
     with pytest.raises(ValueError, match=message):
-        make_body(body, (4,))
+        make_body(body, (4,), SIZES)
 
 
 @pytest.mark.parametrize(
     "body, message",
     [
-        (nn.Linear(5, 4), r"shape \(n, 3\) to \(n, 4\); it raised"),
+        (nn.Linear(5, 4), r"shape \(2, 3\) to \(2, 4\); it raised"),
         (nn.Linear(3, 5), r"shape \(2, 3\) to \(2, 4\); got \(2, 5\)"),
     ],
 )
 def test_decoders_that_do_not_fit(body, message):
     with pytest.raises(ValueError, match=message):
-        make_decoder_body(body, 3, (4,))
+        make_decoder_body(body, 3, (4,), SIZES)

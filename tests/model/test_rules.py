@@ -1,10 +1,18 @@
 """The three rules, each against its formula."""
 
+import numpy as np
 import pytest
 import torch
-from tests._models import random_rows, tiny_module
+from scipy.spatial.distance import cdist
 
-from sk_equivae._prediction import RULES, bound_by_class, class_logits
+from sk_equivae.model.rules import (
+    RULES,
+    bound_by_class,
+    class_logits,
+    prototype_logits,
+    to_float64,
+)
+from tests._models import random_rows, tiny_module
 
 LOG_PRIOR = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64).log()
 
@@ -22,6 +30,21 @@ def x():
 @pytest.fixture
 def r():
     return random_rows(3, 3, seed=1)
+
+
+def test_logits_are_negative_squared_distances():
+    f_inv, prototypes = random_rows(6, 3), random_rows(4, 3, seed=1)
+    expected = -cdist(f_inv, prototypes, "sqeuclidean")
+    np.testing.assert_allclose(prototype_logits(f_inv, prototypes), expected)
+
+
+def test_small_distances_of_large_vectors_keep_their_digits():
+    f_inv = torch.tensor([[1e4, 1e4]])
+    assert prototype_logits(f_inv, f_inv + torch.tensor([[0.5, 0.0]])).item() == -0.25
+
+
+def test_the_largest_float32_has_a_finite_square():
+    assert to_float64(torch.tensor([3e38])).square().isfinite().all()
 
 
 def test_prototype_rule(module, x, r):
@@ -50,7 +73,7 @@ def test_likelihood_rule_is_eq_4_at_the_mean_of_v(module, x, r):
 @pytest.mark.parametrize("rule", RULES)
 def test_logits_are_float64_and_finite_far_away(module, r, rule):
     module = module.float()
-    x = module.normalize(torch.full((2, 4), 3e38))
+    x = torch.full((2, 4), 1e6)  # where `RowSpec` clips
     logits = class_logits(module, x, r.float(), LOG_PRIOR.float(), rule)
     assert logits.dtype == torch.float64
     assert logits.softmax(dim=1).isfinite().all()

@@ -2,62 +2,63 @@
 
 import pytest
 import torch
+from sklearn.base import clone
+
+from sk_equivae import RandomAffine, SwapFeatures
+from sk_equivae.training.augment import make_augment
 from tests._models import random_rows, seeded
 
-from sk_equivae import _augment
-from sk_equivae._augment import make_augment, random_affine, swap_features
-
-STRENGTHS = ("ROTATION", "SCALE", "SHEAR", "SHIFT")
+STILL = {"rotation": 0, "scale": 0.0, "shear": 0.0, "shift": 0.0}
 
 
 def images(dtype=torch.float64):
     return random_rows(5, 2, 8, 9).to(dtype)
 
 
-@pytest.fixture
-def weak(monkeypatch):
-    for name in STRENGTHS:
-        monkeypatch.setattr(_augment, name, 0.0)
-    return monkeypatch
+def test_affine_of_no_strength_changes_nothing():
+    torch.testing.assert_close(RandomAffine(**STILL)(images(), seeded()), images())
 
 
-def test_affine_of_no_strength_changes_nothing(weak):
-    torch.testing.assert_close(random_affine(images(), seeded()), images())
+@pytest.mark.parametrize("name, strength", [*((name, 0.3) for name in STILL), ("rotation", 17)])
+def test_each_strength_changes_something(name, strength):
+    affine = RandomAffine(**{**STILL, name: strength})
+    assert not torch.allclose(affine(images(), seeded()), images())
 
 
-@pytest.mark.parametrize("name", STRENGTHS)
-def test_each_strength_changes_something(weak, name):
-    weak.setattr(_augment, name, 0.3)
-    assert not torch.allclose(random_affine(images(), seeded()), images())
+def test_a_shift_is_a_translation(monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.full(shape, 0.625).double())
+    x = images()[..., :8]  # of 8 pixels a shift of 0.25 is 2
+    moved = RandomAffine(**{**STILL, "shift": 1.0})(x, seeded())
+    torch.testing.assert_close(moved[..., :6, :6], x[..., 2:, 2:])
 
 
-def test_a_shift_is_a_translation(weak):
-    weak.setattr(_augment, "SHIFT", 2.0)
-    weak.setattr(_augment.torch, "rand", lambda shape, **_: torch.full(shape, 0.625).double())
-    x = images()[..., :8]  # of 8 pixels a shift of 2 * 0.25 of the half is 2
-    torch.testing.assert_close(random_affine(x, seeded())[..., :6, :6], x[..., 2:, 2:])
+def test_a_rotation_is_in_degrees(monkeypatch):
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.ones(shape).double())
+    x = images()[..., :8]
+    turned = RandomAffine(**{**STILL, "rotation": 90})(x, seeded())
+    torch.testing.assert_close(turned, x.rot90(1, (2, 3)))
 
 
 def test_affine_differs_between_rows():
     x = images()[:1].expand(4, -1, -1, -1)
-    changed = random_affine(x, seeded())
+    changed = RandomAffine()(x, seeded())
     assert not any(torch.allclose(changed[0], other) for other in changed[1:])
 
 
 def test_border_is_continued():
     """No black corners: a blank image stays blank."""
     blank = torch.full((6, 1, 8, 8), 0.7)
-    torch.testing.assert_close(random_affine(blank, seeded()), blank)
+    torch.testing.assert_close(RandomAffine()(blank, seeded()), blank)
 
 
 def test_rows_stay_close_to_what_they_were():
     """A smooth picture moves by a fraction of its size."""
     ramp = torch.linspace(0, 1, 32).expand(50, 1, 32, 32)
-    assert (random_affine(ramp, seeded()) - ramp).abs().mean() < 0.15
+    assert (RandomAffine()(ramp, seeded()) - ramp).abs().mean() < 0.15
 
 
 @pytest.mark.parametrize(
-    "function, x", [(random_affine, images()), (swap_features, images()[0, 0])]
+    "function, x", [(RandomAffine(), images()), (SwapFeatures(), images()[0, 0])]
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_by_the_generator_in_shape_and_dtype(function, x, dtype):
@@ -73,23 +74,61 @@ def test_by_the_generator_in_shape_and_dtype(function, x, dtype):
 
 def test_swapped_features_come_from_their_own_column():
     x = torch.arange(400).reshape(100, 4) * 10.0 + torch.arange(4)  # the last digit is the column
-    swapped = swap_features(x, seeded())
+    swapped = SwapFeatures()(x, seeded())
     assert torch.equal(swapped % 10, x % 10)
     assert 0.04 < (swapped != x).double().mean() < 0.16
 
 
-def test_which_augmentation():
+def test_as_many_features_are_swapped_as_asked_for():
+    x = random_rows(400, 5)
+    assert torch.equal(SwapFeatures(fraction=0.0)(x, seeded()), x)
+    for fraction in (0.3, 1.0):
+        changed = (SwapFeatures(fraction=fraction)(x, seeded()) != x).double().mean()
+        assert abs(changed - fraction) < 0.05
+
+
+@pytest.mark.parametrize(
+    "augment, is_image, any_unlabeled, expected",
+    [
+        ("auto", True, False, RandomAffine),
+        ("auto", True, True, RandomAffine),
+        ("auto", False, True, SwapFeatures),
+        ("affine", True, False, RandomAffine),
+        ("swap", False, False, SwapFeatures),
+    ],
+)
+def test_which_augmentation(augment, is_image, any_unlabeled, expected):
+    made = make_augment(augment, is_image, any_unlabeled)
+    assert type(made) is expected
+    assert made.get_params() == expected().get_params()
+
+
+def test_no_augmentation():
     assert make_augment(None, True, True) is None
-    assert make_augment("auto", True, False) is random_affine
-    assert make_augment("auto", False, True) is swap_features
     assert make_augment("auto", False, False) is None
-    assert make_augment("affine", True, False) is random_affine
+
+
+def test_a_callable_takes_a_batch_alone():
     assert torch.equal(make_augment(torch.neg, False, True)(images(), seeded()), -images())
 
 
-def test_affine_needs_images():
+def test_an_object_is_taken_as_it_is():
+    given = RandomAffine(rotation=5)
+    assert make_augment(given, True, False) is given
+    assert clone(given).rotation == 5
+    assert repr(given) == "RandomAffine(rotation=5)"
+
+
+@pytest.mark.parametrize("augment", ["affine", RandomAffine(shift=0.5)])
+def test_affine_needs_images(augment):
     with pytest.raises(ValueError, match=r"needs images; got tabular rows\. Set `image_shape`"):
-        make_augment("affine", False, False)
+        make_augment(augment, False, False)
+
+
+@pytest.mark.parametrize("augment", ["swap", SwapFeatures()])
+def test_swapped_features_need_tabular_rows(augment):
+    with pytest.raises(ValueError, match=r"SwapFeatures needs tabular rows; got images"):
+        make_augment(augment, True, True)
 
 
 @pytest.mark.parametrize(

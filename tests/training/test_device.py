@@ -2,16 +2,18 @@
 
 import pickle
 import types
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from conftest import state_of
 from torch import nn
 
-from sk_equivae import _training
-from sk_equivae._batches import RowDataset
-from sk_equivae._device import fits_on, resolve_amp, resolve_device, to_device, try_compile
+from sk_equivae import Networks
+from sk_equivae.estimators.inputs import make_spec
+from sk_equivae.fitted.rows import to_device
+from sk_equivae.training.batches import TrainingRows
+from sk_equivae.training.device import fits_on, resolve_amp, resolve_device, try_compile
 
 
 @pytest.mark.parametrize(
@@ -66,23 +68,28 @@ def test_numbers_change_their_precision_before_they_move():
         assert to_device(torch.zeros(2, dtype=dtype), like).dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
 @pytest.mark.parametrize("input_shape", [(6,), (1, 2, 3), (3, 1, 2)])
-def test_rows_on_the_device_are_the_same_rows(input_shape):
-    X = np.arange(60, dtype=np.uint8).reshape(10, 6)
-    data = RowDataset(X, input_shape, codes=np.arange(10), rows=np.array([1, 4, 5, 6, 9]))
-    kept = data.on("cpu").subset(data.rows[:4])
+def test_rows_on_the_device_are_the_same_rows(input_shape, dtype):
+    X = np.arange(60, dtype=dtype).reshape(10, 6)
+    spec = make_spec(X, None, None, "gaussian")
+    spec = replace(spec, input_shape=input_shape, shift=np.array(3.0), scale=np.array(7.0))
+    data = TrainingRows(X, spec, codes=np.arange(10)).subset(np.array([1, 4, 5, 6, 9]))
+    kept = data.like(torch.zeros(()))
+    kept.normalized.keep_on_device()
+    kept = kept.subset(data.rows[:4])
     for index in (np.array([2, 0]), slice(1, 4)):
-        for mine, own in zip(kept[index], data[index], strict=True):
-            torch.testing.assert_close(mine, own, rtol=0, atol=0)
-            assert mine.stride() == own.stride()
+        (mine, my_codes), (own, codes) = kept[index], data[index]
+        assert torch.equal(my_codes, codes)
+        for name, value in own.items():
+            torch.testing.assert_close(mine[name], value, rtol=0, atol=0)
+            assert mine[name].stride() == value.stride()
 
 
-def test_training_from_the_device_gives_the_same_model(make, blobs, few, monkeypatch):
+def test_training_from_the_device_gives_the_same_model(make, blobs, few, monkeypatch, assert_same):
     usual = make().fit(blobs[0], few)
-    monkeypatch.setattr(_training, "fits_on", lambda n_bytes, device: True)
-    kept = make().fit(blobs[0], few)
-    for name, value in state_of(usual).items():
-        np.testing.assert_array_equal(value, state_of(kept)[name])
+    monkeypatch.setattr("sk_equivae.training.train.fits_on", lambda n_bytes, device: True)
+    assert_same(usual, make().fit(blobs[0], few))
 
 
 def test_mixed_precision_is_close_and_predicts_exactly(make, images):
@@ -99,10 +106,10 @@ def test_mixed_precision_is_close_and_predicts_exactly(make, images):
             seen.append(h.dtype)
             return h
 
-    plain = make(posterior_body=Body).fit(X, y)
+    plain = make(networks=Networks(posterior_body=Body)).fit(X, y)
     assert set(seen) == {torch.float32}
     seen.clear()
-    mixed = make(posterior_body=Body, amp=True).fit(X, y)
+    mixed = make(networks=Networks(posterior_body=Body, amp=True)).fit(X, y)
     assert torch.bfloat16 in seen  # in training
     seen.clear()
     mixed.set_params(predict_with="posterior").predict(X)
@@ -112,7 +119,7 @@ def test_mixed_precision_is_close_and_predicts_exactly(make, images):
     assert first == pytest.approx(other, rel=0.02)
 
 
-def test_compiled_bodies_are_used(make, images, monkeypatch):
+def test_compiled_bodies_are_used(make, images, monkeypatch, assert_same):
     asked, calls = [], []
 
     def compile_(function, **options):
@@ -120,12 +127,10 @@ def test_compiled_bodies_are_used(make, images, monkeypatch):
         return lambda *rows: calls.append(rows) or function(*rows)
 
     monkeypatch.setattr(torch, "compile", compile_)
-    compiled = make(compile=True).fit(*images)
+    compiled = make(networks=Networks(compile=True)).fit(*images)
     assert asked == [{"dynamic": True}] * 16  # four bodies, twice, each tried on a copy first
     assert len(calls) > 8  # not the trials alone
-    usual = make().fit(*images)
-    for name, value in state_of(usual).items():
-        np.testing.assert_array_equal(value, state_of(compiled)[name])
+    assert_same(make().fit(*images), compiled)
     again = pickle.loads(pickle.dumps(compiled))
     np.testing.assert_array_equal(again.predict(images[0]), compiled.predict(images[0]))
 
@@ -136,7 +141,7 @@ def test_where_compilation_cannot_work_training_goes_on(make, images, monkeypatc
 
     monkeypatch.setattr(torch, "compile", compile_)
     with pytest.warns(UserWarning, match=r"RuntimeError: no compiler\. Training goes on") as found:
-        model = make(compile=True).fit(*images)
+        model = make(networks=Networks(compile=True)).fit(*images)
     assert len(found) == 2  # once for the module and once for its average
     np.testing.assert_array_equal(model.prototypes_, make().fit(*images).prototypes_)
 

@@ -4,23 +4,23 @@ import time
 
 import numpy as np
 import torch
-from tests._models import seeded, tiny_module, tiny_objective
 
-from sk_equivae import _objective
+from sk_equivae.model import complements
+from tests._models import seeded, tiny_module, tiny_objective
 
 
 def test_cost_of_a_step_does_not_grow_with_m_max(monkeypatch):
-    monkeypatch.setattr(_objective, "draw_m", lambda m_max, generator: m_max)  # the dearest
+    monkeypatch.setattr(complements, "draw_m", lambda m_max, generator: m_max)  # the dearest
     module = tiny_module((1, 28, 28), 10, (16, 16), "bernoulli").float()
     x = torch.from_numpy(np.random.RandomState(0).uniform(size=(64, 1, 28, 28)).astype("float32"))
-    batch = x, torch.arange(64) % 10, torch.ones(64)
+    batch = {"x": x, "weight": torch.ones(64)}, torch.arange(64) % 10
     objectives = {m_max: tiny_objective(module, m_max=m_max).float() for m_max in (1, 10)}
     generator = seeded()
 
     def seconds(m_max):
         start = time.process_time()
         module.zero_grad()
-        objectives[m_max](module, batch, generator)["objective"].neg().backward()
+        objectives[m_max](module, *batch, generator)[0]["objective"].neg().backward()
         return time.process_time() - start
 
     def ratio(n_times):

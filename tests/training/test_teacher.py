@@ -2,8 +2,13 @@
 
 import pytest
 import torch
+
+from sk_equivae import Alignment
+from sk_equivae.model import complements
+from sk_equivae.training.pseudo_labels import Teacher
 from tests._models import (
     MIXED,
+    PRIOR,
     batch,
     evaluate,
     middle_confidence,
@@ -13,77 +18,107 @@ from tests._models import (
     tiny_objective,
 )
 
-from sk_equivae import _objective
-from sk_equivae._label_posterior import align, confident_targets
+UNLABELED = (MIXED < 0).nonzero()[:, 0]
 
-PRIOR = [0.2, 0.3, 0.5]
+
+def believed(objective, module, teacher, evidence=None):
+    """q(y | x) of the rows of a batch, as the objective takes it."""
+    inputs, y = batch(MIXED)
+    if evidence is not None:
+        inputs["evidence"] = evidence
+    return objective._view(module, inputs, y, seeded(), teacher).q_y
+
+
+@pytest.fixture
+def module():
+    return tiny_module()
+
+
+@pytest.fixture
+def teacher():
+    return tiny_module(seed=1)
+
+
+@pytest.fixture
+def plain(teacher):
+    """The teacher's q(y | x) of the unlabelled rows."""
+    return teacher.classify(batch(MIXED)[0]["x"]).softmax(dim=1)[UNLABELED].detach()
 
 
 # -------------------------------------------------------------------- the teacher
 
 
-def test_alignment_gives_the_classes_their_frequencies():
-    """As often as a few passes over the same rows name them, classes are as frequent as in p(y)."""
-    log_prior = torch.tensor(PRIOR).double().log()
-    q_y = (3 * random_rows(200, 3) + torch.tensor([3.0, 0.0, 0.0])).softmax(dim=1)
-    assert q_y.mean(dim=0)[0] > 0.6
-    aligned = q_y
-    for _ in range(50):
-        aligned = align(aligned, aligned.mean(dim=0), log_prior)
-    torch.testing.assert_close(aligned.mean(dim=0), log_prior.exp(), atol=1e-3, rtol=0)
-    torch.testing.assert_close(align(q_y, log_prior.exp(), log_prior), q_y)
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_alignment_is_by_the_moving_mean_of_the_teacher_and_in_training_only(
+    module, teacher, plain, aligned, training
+):
+    alignment = Alignment()
+    alignment.mean_ = before = torch.tensor([0.8, 0.1, 0.1]).double()
+    sources = [Teacher(), alignment] if aligned else [Teacher()]
+    objective = tiny_objective(module, prior=PRIOR, sources=sources).train(training)
+    q_y = believed(objective, module, teacher)[UNLABELED]
+    if aligned and training:
+        mean = 0.99 * before + 0.01 * plain.mean(dim=0)
+        torch.testing.assert_close(alignment.mean_, mean)
+        torch.testing.assert_close(q_y, alignment.align(plain, mean, objective.log_prior))
+    else:
+        torch.testing.assert_close(alignment.mean_, before)
+        torch.testing.assert_close(q_y, plain)
 
 
-def test_alignment_is_by_the_moving_mean_of_the_teacher_and_in_training_only():
-    module, teacher = tiny_module(), tiny_module(seed=1)
-    x, y, _ = batch(MIXED)
-    unlabeled = (y < 0).nonzero()[:, 0]
-    plain = teacher.classify(x).softmax(dim=1)[unlabeled]
-    for distribution_alignment in (True, False):
-        objective = tiny_objective(module, distribution_alignment=distribution_alignment)
-        objective.mean_q_y.copy_(torch.tensor([0.8, 0.1, 0.1]))
-        for training in (False, True):
-            objective.train(training)
-            before = objective.mean_q_y.clone()
-            q_y = objective._label_posterior(module, x, y, unlabeled, None, teacher)[unlabeled]
-            if distribution_alignment and training:
-                mean = 0.99 * before + 0.01 * plain.mean(dim=0)
-                torch.testing.assert_close(objective.mean_q_y, mean)
-                torch.testing.assert_close(q_y, align(plain, mean, objective.log_prior))
-            else:
-                torch.testing.assert_close(objective.mean_q_y, before)
-                torch.testing.assert_close(q_y, plain)
-
-
-def test_the_teacher_labels_rows_as_they_are():
+@pytest.mark.parametrize("training", [True, False])
+def test_the_teacher_labels_rows_as_they_are(module, teacher, plain, training):
     """Not as the augmentation shows them, and by q(y | x) of its own weights."""
-    module, teacher = tiny_module(), tiny_module(seed=1)
-    x, y, _ = batch(MIXED)
-    unlabeled = (y < 0).nonzero()[:, 0]
-    objective = tiny_objective(module)
-    q_y = objective._label_posterior(module, x, y, unlabeled, None, teacher)
-    torch.testing.assert_close(q_y[unlabeled], teacher.classify(x).softmax(dim=1)[unlabeled])
-    assert q_y[y >= 0].argmax(dim=1).tolist() == y[y >= 0].tolist()
+    objective = tiny_objective(module, augment=lambda x, _: x + 1).train(training)
+    q_y = believed(objective, module, teacher)
+    torch.testing.assert_close(q_y[UNLABELED], plain)
+    assert q_y[MIXED >= 0].argmax(dim=1).tolist() == MIXED[MIXED >= 0].tolist()
     assert not q_y.requires_grad
+
+
+def test_without_a_teacher_the_module_labels_rows_as_they_are(module):
+    objective = tiny_objective(module, augment=lambda x, _: x + 1).train()
+    q_y = believed(objective, module, None)
+    own = module.classify(batch(MIXED)[0]["x"]).softmax(dim=1)
+    torch.testing.assert_close(q_y[UNLABELED], own[UNLABELED])
+    assert q_y.requires_grad
+
+
+def test_sources_are_asked_in_turn_about_unlabelled_rows(module, teacher, plain):
+    """Each sees the belief of those before it, and the evidence of its own rows."""
+    asked = []
+
+    class Notes(Teacher):
+        def revise(self, q_y, rows):
+            asked.append((q_y, rows))
+            return q_y.flip(1)
+
+    evidence = random_rows(len(MIXED), 3)
+    objective = tiny_objective(module, prior=PRIOR, sources=[Teacher(), Notes(), Notes()])
+    q_y = believed(objective, module, teacher, evidence)
+    (first, rows), (second, _) = asked
+    torch.testing.assert_close(first, plain)
+    torch.testing.assert_close(second, plain.flip(1))
+    torch.testing.assert_close(q_y[UNLABELED], plain)
+    assert torch.equal(rows.x, batch(MIXED)[0]["x"][UNLABELED])
+    assert torch.equal(rows.evidence, evidence[UNLABELED])
+    assert rows.teacher is teacher
+    torch.testing.assert_close(rows.log_prior.exp(), torch.tensor(PRIOR).double())
 
 
 # -------------------------------------------------------------------- the pool
 
 
-def test_confident_targets():
-    q_y = torch.tensor([[0.96, 0.04], [0.9, 0.1], [0.02, 0.98], [0.99, 0.01]])
-    y = torch.tensor([-1, -1, -1, 1])
-    assert confident_targets(y, q_y, 0.95).tolist() == [0, -1, 1, 1]
-
-
 @pytest.mark.parametrize("pool", ["labeled", "confident"])
-def test_confident_rows_stand_in_only_if_they_may(pool, monkeypatch):
+def test_confident_rows_stand_in_only_if_they_may(module, pool, monkeypatch):
     pools = []
-    complements = _objective.complements
-    monkeypatch.setattr(_objective, "complements", lambda *a: pools.append(a[2]) or complements(*a))
-    module = tiny_module()
+    draw = complements.complements
+    monkeypatch.setattr(complements, "complements", lambda *a: pools.append(a[2]) or draw(*a))
     q_y, confidence = middle_confidence(module)
-    objective = tiny_objective(module, complement_pool=pool, confidence=confidence)
+    objective = tiny_objective(
+        module, complement_pool=pool, confidence=confidence, consistency_weight=1.0
+    )
     terms = evaluate(module, objective, MIXED)
     sure = torch.where(q_y.amax(dim=1) >= confidence, q_y.argmax(dim=1), -1)
     assert (sure[MIXED < 0] >= 0).sum() == 2
@@ -92,36 +127,16 @@ def test_confident_rows_stand_in_only_if_they_may(pool, monkeypatch):
     assert terms["consistency"] < 0  # that term does not depend on the pool
 
 
-def test_training_remembers_class_means():
-    module = tiny_module()
-    objective = tiny_objective(module)
-    before = random_rows(*objective.class_embeddings.shape)
-    objective.class_embeddings.copy_(before)
-    y = torch.tensor([0, 0, 1, -1])
-    x = batch(y)[0]
-    evaluate(module, objective, y)
-    assert not objective.seen.any()
-    objective.train()(module, batch(y), seeded())
-    h = module.invariant.embed(x)
-    assert objective.seen.tolist() == [True, True, False]
-    torch.testing.assert_close(objective.class_embeddings[0], h[:2].mean(dim=0))
-    torch.testing.assert_close(objective.class_embeddings[1], h[2])
-    assert torch.equal(objective.class_embeddings[2], before[2])
-    assert not objective.class_embeddings.requires_grad
-
-
-def test_a_class_that_is_absent_uses_its_last_mean_without_gradient():
-    module = tiny_module()
-    objective = tiny_objective(module).eval()
-    objective.class_embeddings.copy_(random_rows(*objective.class_embeddings.shape).abs())
-    objective.seen[2] = True
-    h = module.invariant.embed(random_rows(3, 4)).detach().requires_grad_()
-    pool, rows = torch.tensor([0, 1, -1]), torch.tensor([2, 2, 2, 1])
-    classes = torch.tensor([0, 1, 2, 1])
-    r = objective._invariant(module, h, pool, rows, classes, seeded())
-    head = module.invariant.head
-    torch.testing.assert_close(r[:2], head(h[:2]))
-    torch.testing.assert_close(r[2], head(objective.class_embeddings[2]))
-    torch.testing.assert_close(r[3], head(h[1]))  # the only one, and no mean known: itself
-    (gradient,) = torch.autograd.grad(r[2].sum(), h)
-    assert not gradient.any()
+def test_a_class_that_is_absent_is_decoded_from_its_last_mean(module, monkeypatch):
+    objective, y = tiny_objective(module).eval(), torch.tensor([0, 1, -1])
+    objective.memory.means.copy_(random_rows(*objective.memory.means.shape).abs())
+    objective.memory.seen[2] = True
+    decoded = []
+    decode = module.decode
+    monkeypatch.setattr(module, "decode", lambda r, v: decoded.append(r) or decode(r, v))
+    terms, _ = objective(module, *batch(y), seeded())
+    h, head = module.invariant.embed(batch(y)[0]["x"]), module.invariant.head
+    # the labelled rows have nobody but themselves, and no mean is known; then the last row's
+    expected = [h[0], h[1], h[0], h[1], objective.memory.means[2]]
+    torch.testing.assert_close(decoded[0], head(torch.stack(expected)))
+    assert terms["elbo"].isfinite()

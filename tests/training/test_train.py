@@ -1,4 +1,4 @@
-"""From parameters to a net: rules, splits, and randomness that is given back."""
+"""From rows and settings to a model: rules, splits, and randomness that is given back."""
 
 import numpy as np
 import pytest
@@ -6,24 +6,36 @@ import torch
 from sklearn.datasets import load_digits, make_blobs
 from torch import nn
 
-from sk_equivae import EquiVAEClassifier, _training
-from sk_equivae._batches import RowDataset
-from sk_equivae._net import EquiVAENet
-from sk_equivae._training import (
+from sk_equivae import EquiVAEClassifier, Networks, Objective
+from sk_equivae.estimators.inputs import make_spec
+from sk_equivae.model.randomness import private_global_generator
+from sk_equivae.training.batches import TrainingRows
+from sk_equivae.training.settings.plan import (
     auto_batch_size,
     auto_epochs,
     auto_prototype_weight,
-    class_means,
     n_latents,
-    own_randomness,
-    split_validation,
 )
+from sk_equivae.training.train import class_means, split_validation
+
+
+def training_rows(X, codes):
+    return TrainingRows(X, make_spec(X, None, None, "gaussian"), codes)
+
+
+def normalized(model, X):
+    """Rows as the networks see them."""
+    like = model.model_.module.like
+    return model.model_.rows.normalize(torch.from_numpy(X.reshape(len(X), -1)), like.dtype)
 
 
 @pytest.mark.parametrize(
     "n_rows, tabular, images, unlabeled",
     [
-        (1, 5_000, 20_000, 20_000),
+        (1, 500, 500, 500),
+        (10, 500, 500, 500),
+        (40, 125, 500, 500),
+        (41, 122, 488, 488),
         (150, 34, 134, 134),
         (333, 16, 61, 61),
         (334, 15, 60, 60),
@@ -76,7 +88,7 @@ def test_latent_dim_that_is_neither(wrong):
 def make_data(counts, n_unlabeled):
     codes = np.concatenate([np.full(n, code) for code, n in enumerate(counts)])
     codes = np.random.RandomState(0).permutation(np.r_[codes, np.full(n_unlabeled, -1)])
-    return RowDataset(np.zeros((len(codes), 2)), (2,), codes)
+    return training_rows(np.zeros((len(codes), 2)), codes)
 
 
 @pytest.mark.parametrize("counts", [(20, 20, 20), (50, 5, 5), (2, 2), (2, 40), (1000, 2)])
@@ -104,29 +116,29 @@ def test_validation_is_by_the_seed_and_within_the_rows():
 
 @pytest.mark.parametrize("counts", [(20, 1), (1, 1), (2, 2, 1)])
 def test_validation_needs_two_rows_a_class(counts):
-    with pytest.raises(ValueError, match=r"at least 2 labelled rows a class: label more"):
+    with pytest.raises(ValueError, match=r"at least 2 labelled rows per class: label more"):
         split_validation(make_data(counts, 30), 0.2, seed=0)
 
 
 # -------------------------------------------------------------------- randomness
 
 
-def test_own_randomness_is_seeded_inside_and_restored_outside():
+def test_private_generator_is_seeded_inside_and_restored_outside():
     before = torch.get_rng_state()
-    with own_randomness(3, "cpu"):
+    with private_global_generator(3, "cpu"):
         one = torch.rand(3)
     torch.testing.assert_close(torch.get_rng_state(), before)
-    with own_randomness(3, "cpu"):
+    with private_global_generator(3, "cpu"):
         same = torch.rand(3)
-    with own_randomness(4, "cpu"):
+    with private_global_generator(4, "cpu"):
         other = torch.rand(3)
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
 
-def test_own_randomness_is_restored_after_an_error():
+def test_private_generator_is_restored_after_an_error():
     before = torch.get_rng_state()
-    with pytest.raises(RuntimeError), own_randomness(3, "cpu"):
+    with pytest.raises(RuntimeError), private_global_generator(3, "cpu"):
         torch.rand(3) @ torch.rand(4)
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -134,7 +146,7 @@ def test_own_randomness_is_restored_after_an_error():
 def test_other_devices_keep_their_generators(monkeypatch):
     """torch.manual_seed would seed all of them, and nobody puts them back."""
     monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda seed: pytest.fail("was seeded"))
-    with own_randomness(3, "cpu"):
+    with private_global_generator(3, "cpu"):
         torch.rand(3)
 
 
@@ -143,9 +155,9 @@ def test_networks_with_dropout_of_their_own_are_seeded_too(make, blobs, assert_s
         return nn.Sequential(nn.Linear(*shape, 8), nn.Dropout(0.5))
 
     before = torch.get_rng_state()
-    one = make(invariant_body=body).fit(*blobs)
+    one = make(networks=Networks(invariant_body=body)).fit(*blobs)
     torch.rand(10)
-    assert_same(one, make(invariant_body=body).fit(*blobs))
+    assert_same(one, make(networks=Networks(invariant_body=body)).fit(*blobs))
     torch.set_rng_state(before)
 
 
@@ -157,7 +169,7 @@ def test_batch_norm_does_not_depend_on_the_order_or_the_last_batch(monkeypatch):
     X, y = load_digits(return_X_y=True)
     order = np.argsort(y[:801], kind="stable")
     X, y = X[:801].reshape(-1, 8, 8)[order] / 16, y[:801][order]
-    monkeypatch.setattr(_training, "INFERENCE_BATCH", 100)
+    monkeypatch.setattr("sk_equivae.training.train.BATCH_SIZE", 100)
     model = EquiVAEClassifier(max_epochs=2, random_state=0).fit(X, y)
     module = model.net_.module_.teacher
     norms = [m for m in module.invariant.modules() if isinstance(m, nn.BatchNorm2d)]
@@ -166,40 +178,29 @@ def test_batch_norm_does_not_depend_on_the_order_or_the_last_batch(monkeypatch):
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None
-        module.train().f_inv(module.normalize(torch.from_numpy(X)[:, None]))  # all at once
+        module.train().f_inv(normalized(model, X))  # all at once
     for norm, variance in zip(norms, measured, strict=True):
         torch.testing.assert_close(variance, norm.running_var, rtol=0.02, atol=0)
 
 
 def test_nothing_of_the_schedule_is_kept(make, blobs):
-    net = make(max_epochs=2, early_stopping=True, lr_decay="cosine").fit(*blobs).net_
+    net = make(max_epochs=2, early_stopping=True).fit(*blobs).net_
     assert not {"lr_decay", "kl_warmup", "early_stopping"} & {name for name, _ in net.callbacks_}
     assert net.callbacks is None
 
 
-def test_a_generator_of_a_device_that_is_not_there(make, blobs):
-    """What comes from a GPU is read without one, and goes on with the seed."""
-    net = make(max_epochs=1).fit(*blobs).net_
-    state = net.__getstate__()
-    foreign = {**state, "generator": (torch.zeros(16, dtype=torch.uint8), 7)}
-    read, other = (EquiVAENet.__new__(EquiVAENet) for _ in range(2))
-    read.__setstate__(dict(state))
-    other.__setstate__(foreign)
-    assert torch.equal(read.generator.get_state(), net.generator.get_state())
-    assert other.generator.initial_seed() == 7
-
-
 def test_class_means_count_confident_rows_if_they_may(make, blobs, few):
     X = blobs[0]
-    net = make(max_epochs=20).fit(X, few).net_
-    data = RowDataset(X, (4,), few)
-    module = net.module_.predictor
+    model = make(max_epochs=20).fit(X, few)
+    data, module = training_rows(X, few), model.model_.module
     with torch.no_grad():
-        x = module.normalize(torch.from_numpy(X.copy()))
+        x = normalized(model, X.copy())
         h, q_y = module.invariant.embed(x), module.classify(x).softmax(dim=1)
     confidence = q_y[few < 0].amax(dim=1).median().item()
-    labeled = class_means(net, data, "labeled", confidence)
-    sure = class_means(net, data, "confident", confidence)
+    labeled, sure = (
+        class_means(module, data, Objective(complement_pool=pool, confidence=confidence))
+        for pool in ("labeled", "confident")
+    )
     probability, code = (t.numpy() for t in q_y.max(dim=1))
     codes = np.where(few >= 0, few, np.where(probability >= confidence, code, -1))
     for means, target in ((labeled, few), (sure, codes)):
@@ -219,21 +220,21 @@ def test_batch_norm_has_the_statistics_of_the_average(images):
     convolution, norm, *_ = module.invariant.body[0]
     assert isinstance(norm, nn.BatchNorm2d)
     with torch.no_grad():
-        h = convolution(module.normalize(torch.from_numpy(X.copy())[:, None]))
+        h = convolution(normalized(model, X.copy()))
     torch.testing.assert_close(norm.running_mean, h.mean(dim=(0, 2, 3)), rtol=1e-3, atol=1e-4)
 
 
 def test_the_net_keeps_no_rows(make, few, blobs):
     model = make(early_stopping=True, validation_fraction=0.4).fit(blobs[0], few)
     assert model.net_.train_split is None
-    assert not any(isinstance(value, RowDataset) for value in vars(model.net_).values())
+    assert not any(isinstance(value, TrainingRows) for value in vars(model.net_).values())
 
 
 def test_early_stopping_stops_and_keeps_the_best():
     X, y = make_blobs(80, 4, centers=3, cluster_std=5.0, random_state=0)
     model = EquiVAEClassifier(
-        latent_dim=2, max_epochs=60, batch_size=16, lr=0.03, lr_decay=None, early_stopping=True,
-        validation_fraction=0.3, n_iter_no_change=4, random_state=0,
+        latent_dim=2, max_epochs=60, batch_size=16, lr=0.03, objective=Objective(lr_decay=None),
+        early_stopping=True, validation_fraction=0.3, n_iter_no_change=4, random_state=0,
     ).fit(X, y)  # fmt: skip
     losses = [row["valid_loss"] for row in model.history_]
     assert len(losses) < 60
@@ -242,6 +243,8 @@ def test_early_stopping_stops_and_keeps_the_best():
 
 def test_without_unlabelled_rows_the_bound_counts_whole(make, blobs):
     """A share of the labelled rows other than 1 would say that there are others."""
-    whole, half = (make(labeled_share=share).fit(*blobs) for share in ("auto", 0.5))
-    assert half.net_.criterion_.labeled_share == 1
+    whole, half = (
+        make(objective=Objective(labeled_share=share)).fit(*blobs) for share in ("auto", 0.5)
+    )
+    assert half.net_.criterion_.plan.labeled_share == 1
     assert half.history_[-1]["train_elbo"] == whole.history_[-1]["train_elbo"]

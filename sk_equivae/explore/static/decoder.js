@@ -1,5 +1,5 @@
-// The decoder p(x | r, v) in plain JavaScript. `_explore.py` writes its layers and weights;
-// tests/test_explore.py holds its output against that of the Python decoder.
+// The decoder p(x | r, v) in plain JavaScript. `decoder.py` writes its layers and weights;
+// tests/explore/test_explore.py compares its output with that of the Python decoder.
 "use strict";
 
 /** Bytes of a base64 string. */
@@ -104,12 +104,12 @@ function prepareConvolution(layer, weight, bias) {
 }
 
 /**
- * The decoder of a model as `_explore.py` describes it.
+ * The decoder of a model as `decoder.py` describes it.
  *
  * `decode(r, v)` gives the mean of p(x | r, v) in the user's units, channels first.
  * `show(x)` brings it to what is drawn: [0, 1] for pixels and for features that are
  * probabilities; for other features the distance from the mean, 1 at `model.reach`
- * standard deviations.
+ * standard deviations. Of images without colours it is the mean over the channels.
  */
 function makeDecoder(model) {
   const weights = floatsOf(model.weights);
@@ -149,8 +149,18 @@ function makeDecoder(model) {
     return out;
   }
 
+  function channelMean(x) {
+    const [nChannels, height, width] = model.shape;
+    const mean = new Float64Array(height * width);
+    x.forEach((a, i) => (mean[i % mean.length] += a / nChannels));
+    return mean;
+  }
+
   function show(x) {
-    if (model.kind === "image") return x.map((a) => clamp((a - low) / (high - low), 0, 1));
+    if (model.kind === "image") {
+      const pixels = model.drawn_channels === model.shape[0] ? x : channelMean(x);
+      return pixels.map((a) => clamp((a - low) / (high - low), 0, 1));
+    }
     return x.map((a, i) => {
       const z = (a - model.shift[i]) / model.scale[i];
       return bernoulli ? clamp(z, 0, 1) : clamp(z / model.reach, -1, 1);

@@ -18,7 +18,8 @@ function makePainter(model, decoder, barsElement) {
   const SIDE = 112; // pixels of a small profile
 
   function paintImage(canvas, shown) {
-    const [channels, height, width] = model.shape;
+    const [, height, width] = model.shape;
+    const channels = model.drawn_channels;
     const size = height * width;
     if (canvas.width !== width || canvas.height !== height) {
       canvas.width = width;

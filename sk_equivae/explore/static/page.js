@@ -195,7 +195,8 @@
   function drawStyles() {
     const bytes = isImage && model.styles.rows ? bytesOf(model.styles.rows) : null;
     const floats = !isImage && model.styles.rows ? floatsOf(model.styles.rows) : null;
-    const size = model.shape.reduce((a, b) => a * b, 1);
+    const drawn = isImage ? [model.drawn_channels, ...model.shape.slice(1)] : model.shape;
+    const size = drawn.reduce((a, b) => a * b, 1);
     styleTiles.forEach(({ canvas }, i) => {
       const part = [i * size, (i + 1) * size];
       if (bytes) paint(canvas, Float32Array.from(bytes.subarray(...part), (x) => x / 255));

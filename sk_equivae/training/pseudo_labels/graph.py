@@ -11,6 +11,7 @@ as long to import as the rest of the package.
 
 import warnings
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +124,7 @@ class Graph(Source):
                 yield inputs["x"].flatten(1).cpu().float().numpy()
 
         # pixels have the same unit, features have not
-        scale = np.float32(1)
+        scale: Any = np.float32(1)
         if not data.spec.is_image:
             scale = self._feature_units(flat(rows)).astype(np.float32)
         n_features = int(np.prod(data.spec.input_shape))

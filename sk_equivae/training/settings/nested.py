@@ -34,12 +34,14 @@ class NestedSettings(BaseEstimator):
         super().set_params(**params)
         return self
 
-    def _resolved(self, name: str) -> Any:
-        """Return a nested setting, by its name or as a copy of the object given."""
+    def _nested(self, name: str) -> Any:
+        """Return a nested setting: the object given, or what a name stands for."""
         value = getattr(self, name)
-        if isinstance(value, str):
-            return self._named_settings[name][value]()
-        return clone(value, safe=False)
+        return self._named_settings[name][value]() if isinstance(value, str) else value
+
+    def _resolved(self, name: str) -> Any:
+        """Return a copy of a nested setting, which training may write to."""
+        return clone(self._nested(name), safe=False)
 
     def check(self) -> None:
         """Raise if a parameter is not what it may be."""

@@ -16,6 +16,8 @@ MIN_ROWS_SEEN, MIN_ROWS_SEEN_EASY = 20_000, 5_000
 # Large ones until at most this many have been seen. With few labels the classes are found in
 # the first epoch, and mistakes are not unlearnt in later ones.
 MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
+# A handful of rows makes one step per epoch: this many steps are enough to learn them.
+MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
 
 
@@ -31,10 +33,13 @@ def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
     [134, 15, 2, 2]
     >>> [auto_epochs(n_rows, is_image=False, any_unlabeled=False) for n_rows in some]
     [34, 15, 9, 2]
+    >>> auto_epochs(6, is_image=False, any_unlabeled=True)
+    500
     """
     least = MIN_ROWS_SEEN if is_image or any_unlabeled else MIN_ROWS_SEEN_EASY
     most = MAX_ROWS_SEEN_UNLABELED if any_unlabeled else MAX_ROWS_SEEN
-    return min(max(15, -(-least // n_rows)), max(2, most // n_rows))
+    many = min(-(-least // n_rows), MAX_STEPS_OF_FEW_ROWS)
+    return min(max(15, many), max(2, most // n_rows))
 
 
 def auto_batch_size(n_rows: int, batch_size: int) -> int:
@@ -91,7 +96,7 @@ class TrainingSettings:
     max_epochs: Any
     batch_size: int
     lr: float
-    early_stopping: bool
+    early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
     callbacks: list[Any] | None

@@ -1,0 +1,74 @@
+"""From latents of many dimensions to points in a plane, by UMAP or PCA."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+
+@contextlib.contextmanager
+def _same_torch_threads() -> Iterator[None]:
+    """Set the number of threads of torch back to what it was; UMAP's numba changes it."""
+    n_threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def reduce_to_plane(
+    Z: NDArray[Any], method: str = "auto", random_state: Any = 0
+) -> tuple[NDArray[Any], str]:
+    """Reduce points to two dimensions.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, n_dimensions)
+        Points. With one dimension they get a second of zeros, with two they stay.
+    method : {"auto", "umap", "pca"}, default="auto"
+        "auto" is "umap" if umap-learn is installed, else "pca".
+    random_state : int, RandomState instance or None, default=0
+        Seed of the method.
+
+    Returns
+    -------
+    points : ndarray of shape (n, 2)
+        The points in the plane.
+    description : str
+        Name of the method, or "" if nothing was reduced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points, description = reduce_to_plane(np.eye(3), method="pca")
+    >>> points.shape, description
+    ((3, 2), 'PCA, 100% of variance')
+    """
+    if method not in ("auto", "umap", "pca"):
+        raise ValueError(
+            f"method should be 'auto', 'umap' or 'pca'; got {method!r}. Leave it out for the best "
+            "that is installed."
+        )
+    if Z.shape[1] <= 2:
+        return np.pad(Z, ((0, 0), (0, 2 - Z.shape[1]))), ""
+    if method != "pca":
+        try:
+            with _same_torch_threads():
+                import umap
+
+                # one thread: with more of them the same seed gives other points
+                reducer = umap.UMAP(n_components=2, random_state=random_state, n_jobs=1)
+                return reducer.fit_transform(Z), "UMAP"
+        except ImportError as error:
+            if method == "umap":
+                raise ImportError(
+                    "method='umap' needs the package umap-learn, which is not installed. Install "
+                    "it with `pip install umap-learn`, or use method='pca'."
+                ) from error
+    pca = PCA(2, random_state=random_state)
+    points = pca.fit_transform(Z)
+    return points, f"PCA, {100 * pca.explained_variance_ratio_.sum():.0f}% of variance"

@@ -1,0 +1,97 @@
+"""`SamplesDisplay` and `InterpolationDisplay`: mosaics of images, heat maps of tabular rows."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from sk_equivae import EquiVAETransformer, InterpolationDisplay, SamplesDisplay
+
+from ._tiles import tile
+
+
+def test_samples_stand_in_columns(image_model):
+    display = SamplesDisplay.from_estimator(image_model, n_samples=3, random_state=0)
+    X, _ = image_model.sample(12, np.tile([0, 1, 2, 3], 3), random_state=0)
+    assert display.samples.shape == (3, 4, 8, 8)
+    image = display.im_.get_array()
+    assert image.shape == (3 * 9 - 1, 4 * 9 - 1)
+    np.testing.assert_allclose(tile(image, 0, 2), X[2])
+    np.testing.assert_allclose(tile(image, 2, 1), X[9])
+    assert image.mask[8].all()  # a gap
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["0", "1", "2", "3"]
+    assert display.im_.get_cmap().name == "gray_r"
+    assert display.im_.get_clim() == (0, 1)
+
+
+def test_samples_of_some_classes_on_given_axes(image_model):
+    _, ax = plt.subplots()
+    display = SamplesDisplay.from_estimator(image_model, classes=[3, 1], ax=ax, cmap="magma")
+    assert display.ax_ is ax
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["3", "1"]
+    assert display.im_.get_cmap().name == "magma"
+
+
+def test_colours_and_bytes():
+    rng = np.random.RandomState(0)
+    X = rng.randint(0, 256, size=(20, 8, 8, 3)).astype(np.uint8)
+    model = EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0)
+    model.fit(X, np.arange(20) % 2)
+    display = SamplesDisplay.from_estimator(model, n_samples=2, random_state=0)
+    image = np.asarray(display.im_.get_array())
+    assert image.shape == (17, 17, 4)
+    np.testing.assert_allclose(tile(image, 1, 0)[..., :3], display.samples[1, 0] / 255)
+    assert (tile(image, 1, 0)[..., 3] == 1).all()
+    assert (image[8, :, 3] == 0).all()
+
+
+@pytest.mark.parametrize("n_channels", [2, 5])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_images_without_colours_are_drawn_in_grey(n_channels, dtype):
+    rng = np.random.RandomState(0)
+    X = rng.randint(0, 256, size=(20, 8, 8, n_channels)).astype(dtype)
+    model = EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0)
+    model.fit(X, np.arange(20) % 2)
+    display = SamplesDisplay.from_estimator(model, n_samples=2, random_state=0)
+    samples, _ = model.sample(4, [0, 1, 0, 1], random_state=0)
+    expected = samples.reshape(2, 2, 8, 8, n_channels).mean(axis=-1)
+    np.testing.assert_allclose(display.samples, expected)
+    np.testing.assert_allclose(tile(display.im_.get_array(), 1, 0), expected[1, 0])
+    limits = (0, 255) if dtype == np.uint8 else (expected.min(), expected.max())
+    np.testing.assert_allclose(display.im_.get_clim(), limits)
+    display = InterpolationDisplay.from_estimator(model, X[:2], X[2:4], n_steps=3)
+    np.testing.assert_allclose(tile(display.im_.get_array(), 1, 0), X[1].mean(axis=-1))
+
+
+def test_interpolation_between_its_originals(image_model, digits):
+    X, _ = digits
+    display = InterpolationDisplay.from_estimator(image_model, X[:2], X[2:4], n_steps=5)
+    image = display.im_.get_array()
+    steps = image_model.interpolate(X[:2], X[2:4], n_steps=5)
+    np.testing.assert_allclose(tile(image, 1, 0), X[1])
+    np.testing.assert_allclose(tile(image, 1, 1, wide=1), steps[1, 0], rtol=1e-5)
+    np.testing.assert_allclose(tile(image, 0, 5, wide=1), steps[0, 4], rtol=1e-5)
+    np.testing.assert_allclose(tile(image, 0, 6, wide=2), X[2])
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["from", "to"]
+    plain = InterpolationDisplay(steps).plot()
+    assert plain.im_.get_array().shape == (17, 5 * 9 - 1)
+
+
+def test_tabular_samples_are_a_heat_map(tabular_model):
+    display = SamplesDisplay.from_estimator(tabular_model, n_samples=5, random_state=0)
+    values = display.im_.get_array()
+    assert values.shape == (15, 4)
+    np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(values.std(axis=0), 1)
+    rows = display.samples[:, 2]  # the third class is at the bottom
+    order = np.argsort(np.asarray(values)[10:, 0])
+    np.testing.assert_array_equal(order, np.argsort(rows[:, 0]))
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["0", "1", "2"]
+    assert display.ax_.get_xticklabels()[0].get_text() == "sepal length (cm)"
+
+
+def test_tabular_interpolation_is_a_heat_map(tabular_model):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    display = InterpolationDisplay.from_estimator(tabular_model, X[:2], X[100:102], n_steps=4)
+    assert display.im_.get_array().shape == (8, 4)
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["pair 0", "pair 1"]

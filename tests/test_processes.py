@@ -1,0 +1,135 @@
+"""Fitted estimators in other processes and threads, and in pickles."""
+
+import multiprocessing
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+from joblib import Parallel, delayed
+from sklearn.ensemble import BaggingClassifier
+
+from sk_equivae import EquiVAEClassifier, Networks
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(40, 8, 8))
+    model = EquiVAEClassifier(latent_dim=2, max_epochs=1, random_state=0)
+    return model.fit(X, np.arange(40) % 2), X
+
+
+def answer(connection, model, X):
+    connection.send(model.predict_proba(X))
+
+
+def predict_in_child(method, model, X):
+    context = multiprocessing.get_context(method)
+    here, there = context.Pipe()
+    child = context.Process(target=answer, args=(there, model, X))
+    child.start()
+    try:
+        assert here.poll(60), f"no answer from a child by {method}"
+        return here.recv()
+    finally:
+        child.kill()
+        child.join()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_process_predicts_the_same(fitted, method):
+    model, X = fitted
+    np.testing.assert_array_equal(predict_in_child(method, model, X), model.predict_proba(X))
+
+
+def test_networks_defined_on_the_spot_reach_workers(blobs):
+    """joblib's workers take what plain pickle cannot: lambdas, and classes of `__main__`."""
+
+    class Body(torch.nn.Linear):
+        pass
+
+    networks = Networks(invariant_body=lambda shape: Body(shape[0], 5))
+    model = EquiVAEClassifier(
+        latent_dim=2, max_epochs=1, networks=networks, augment=lambda x: x + 0.1, random_state=0
+    )
+    bagging = BaggingClassifier(model, n_estimators=2, n_jobs=2, random_state=0).fit(*blobs)
+    assert bagging.predict(blobs[0]).shape == (60,)
+    (fitted,) = Parallel(n_jobs=2)(delayed(model.fit)(*blobs) for _ in range(1))
+    np.testing.assert_array_equal(fitted.predict(blobs[0]), model.fit(*blobs).predict(blobs[0]))
+
+
+def test_fits_in_threads_leave_the_global_generators(make, blobs, few):
+    X, _ = blobs
+    dropping = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout())
+    networks = Networks(invariant_body=dropping)
+    expected = [make(random_state=seed).fit(X, few).prototypes_ for seed in range(8)]
+    torch.manual_seed(3)
+    np.random.seed(3)
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    found = {}
+
+    def fit(seeds):
+        for seed in seeds:
+            found[seed] = make(random_state=seed).fit(X, few).prototypes_
+            make(random_state=seed, networks=networks).fit(X, few)
+            make(random_state=None, max_epochs=1).fit(X, few)
+
+    threads = [threading.Thread(target=fit, args=([i, i + 4],)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.equal(before, torch.get_rng_state())
+    np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
+    for seed in range(8):
+        np.testing.assert_array_equal(found[seed], expected[seed])
+
+
+def test_a_pickle_holds_the_weights_once_and_not_the_data(make):
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(400, 16, 16)).astype(np.float32)
+    model = make(max_epochs=1, latent_dim=16).fit(X, np.arange(400) % 3)
+    n_bytes = sum(value.nbytes for value in _weights(model).values())
+    assert len(pickle.dumps(model)) < 1.2 * n_bytes + 50_000
+
+
+def _weights(model):
+    return {name: value.numpy() for name, value in model.model_.module.state_dict().items()}
+
+
+def test_a_pickle_says_which_version_wrote_it(make, blobs):
+    model = make().fit(*blobs)
+    state = model.__getstate__()
+    assert "net_" not in state
+    state["_sk_equivae_version"] = "0.0.1"
+    other = EquiVAEClassifier.__new__(EquiVAEClassifier)
+    with pytest.warns(UserWarning, match=r"pickled with sk_equivae 0\.0\.1"):
+        other.__setstate__(state)
+    np.testing.assert_array_equal(other.predict(blobs[0]), model.predict(blobs[0]))
+
+
+def test_an_estimator_from_a_pickle_trains_on(make, blobs):
+    X, y = blobs
+    model = pickle.loads(pickle.dumps(make(max_epochs=20).fit(X, y)))
+    before = model.prototypes_.copy()
+    model.partial_fit(X, y)
+    assert not np.array_equal(before, model.prototypes_)
+    assert model.n_iter_ == 21
+    assert model.score(X, y) > 0.9
+    model.set_params(warm_start=True).fit(X, y)
+
+
+def test_the_number_of_threads_is_left_as_found(make, blobs, images):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        for X, y in (blobs, images):
+            make(max_epochs=1).fit(X, y).predict(X)
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
