@@ -255,9 +255,8 @@ class Parameters(NestedSettings):
     def _settings(self) -> TrainingSettings:
         """Return the parameters that training goes by."""
         params = self.get_params(deep=False)
+        self.check()
         objective, networks = self._resolved("objective"), self._resolved("networks")
-        objective.check()
-        networks.check()
         params |= {
             "objective": objective,
             "networks": networks,

@@ -67,7 +67,7 @@ def map_batches(
 def _on_device(column: Column, rows: slice, like: Tensor) -> Tensor:
     if isinstance(column, NormalizedRows):
         return column[rows]
-    return to_device(torch.from_numpy(column[rows]), like)
+    return to_device(torch.from_numpy(np.array(column[rows])), like)  # writable, in order
 
 
 def _to_numpy(values: Tensor | NDArray[Any]) -> NDArray[Any]:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
@@ -36,6 +38,11 @@ class RandomAffine(BaseEstimator):
     >>> RandomAffine(rotation=10)(torch.zeros(2, 1, 8, 8), torch.Generator()).shape
     torch.Size([2, 1, 8, 8])
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        name: [Interval(Real, 0, None, closed="left")]
+        for name in ("rotation", "scale", "shear", "shift")
+    }
 
     def __init__(
         self, rotation: float = 20, scale: float = 0.15, shear: float = 0.2, shift: float = 0.1
@@ -80,6 +87,10 @@ class SwapFeatures(BaseEstimator):
     tensor([[1., 1., 1.],
             [1., 1., 1.]])
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "fraction": [Interval(Real, 0, 1, closed="both")]
+    }
 
     def __init__(self, fraction: float = 0.1):
         self.fraction = fraction

@@ -238,7 +238,8 @@ def summarize(
 
     Prototypes and styles go on from those of `old`.
     """
-    module = for_inference(net.module_.predictor)
+    # a copy if there is no teacher: the networks that train may go on
+    module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
     means = class_means(module, data, settings.objective)
     embeddings = means.means
     if old is not None:

@@ -1,6 +1,10 @@
 """Classes as frequent among unlabelled rows as among labelled ones."""
 
+from numbers import Real
+from typing import Any, ClassVar
+
 import torch
+from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from .source import Source, UnlabeledRows, normalized
@@ -31,6 +35,10 @@ class Alignment(Source):
     tensor([[0.2000, 0.8000]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "decay": [Interval(Real, 0, 1, closed="left")],
+        "smallest_mean": [Interval(Real, 0, 1, closed="neither")],
+    }
     mean_: Tensor | None = None
 
     def __init__(self, decay: float = 0.99, smallest_mean: float = 1e-3):

@@ -8,10 +8,13 @@ graph's own line does.
 """
 
 from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import softmax
+from sklearn.utils._param_validation import Interval
 
 from .source import Codes, Floats, Problem, Source
 
@@ -90,6 +93,12 @@ class Discriminant(Source):
         The discriminant has no say if it separates this many times as many neighbours as
         the graph's own classes do.
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_weight": [Interval(Real, 0, 1, closed="left")],
+        "max_cut_ratio": [Interval(Real, 1, None, closed="neither")],
+    }
 
     def __init__(self, *, n_rounds: int = 10, max_weight: float = 0.99, max_cut_ratio: float = 2.0):
         self.n_rounds = n_rounds

@@ -11,12 +11,14 @@ as long to import as the rest of the package.
 
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from ..batches import OrderedBatches, TrainingRows
@@ -60,6 +62,20 @@ class Graph(Source):
     smallest : float, default=1e-3
         Probability shared by all classes, so that the graph rules no class out.
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "max_labeled": [Interval(Real, 0, 1, closed="both")],
+        "alpha": [tuple, list],
+        "max_deviations": [Interval(Real, 0, None, closed="neither")],
+        "smallest": [Interval(Real, 0, 1, closed="neither")],
+        **{
+            name: [Interval(Integral, least, None, closed="left")]
+            for name, least in (
+                ("n_neighbors", 1), ("n_components", 1), ("max_rows", 2), ("n_steps", 1),
+                ("n_folds", 2),
+            )
+        },
+    }  # fmt: skip
 
     def __init__(
         self,

@@ -29,8 +29,14 @@ class NestedSettings(BaseEstimator):
         for name, named in self._named_settings.items():
             value = params.get(name, getattr(self, name))
             is_nested = any(key.startswith(f"{name}__") for key in params)
-            if is_nested and isinstance(value, str) and value in named:
-                params[name] = named[value]()
+            if not is_nested or not isinstance(value, str):
+                continue
+            if value not in named:
+                raise ValueError(
+                    f"{name}={value!r} has no fields to set. Set {name} to one of {sorted(named)}, "
+                    "or to an object with fields, first."
+                )
+            params[name] = named[value]()
         super().set_params(**params)
         return self
 
@@ -44,5 +50,11 @@ class NestedSettings(BaseEstimator):
         return clone(self._nested(name), safe=False)
 
     def check(self) -> None:
-        """Raise if a parameter is not what it may be."""
+        """Raise if a parameter, or one of nested settings, is not what it may be."""
         self._validate_params()
+        for name in self._named_settings:
+            nested = getattr(self, name)
+            if isinstance(nested, NestedSettings):
+                nested.check()
+            elif isinstance(nested, BaseEstimator):
+                nested._validate_params()

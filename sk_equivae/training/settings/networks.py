@@ -125,6 +125,10 @@ class Networks(NestedSettings):
             hidden = (128, 64) if max(n_latents) > 8 else (64, 32)
         sizes = {**self.get_params(deep=False), "hidden": _ints("hidden", hidden, 2)}
         sizes["filters"] = _ints("filters", self.filters)
+        if self.kernel_size % 2 == 0:
+            raise ValueError(
+                f"Networks expects kernel_size to be odd, such as 3 or 5; got {self.kernel_size}."
+            )
         for name in ("amp", "compile"):
             del sizes[name]
         return Architecture(**sizes)

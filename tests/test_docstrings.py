@@ -1,0 +1,50 @@
+"""Everything public is documented as numpydoc asks for."""
+
+import inspect
+
+import pytest
+from numpydoc.validate import validate
+
+import sk_equivae
+from sk_equivae import datasets, model, presets
+
+# what is missing, wrong or out of order; not matters of taste
+CHECKED = {
+    "GL05", "GL06", "GL07", "GL08", "GL10",
+    "PD01", "PR01", "PR02", "PR03", "PR04", "PR07", "PR10",
+    "RT01", "RT03", "RT04", "RT05", "SS01", "SS02", "SS03", "SS04",
+}  # fmt: skip
+# settings are documented in the class, as in scikit-learn
+INHERITED = {"get_params", "set_params", "get_metadata_routing", "fit_transform", "set_output"}
+
+
+def public_names():
+    for name in sk_equivae.__all__:
+        thing = getattr(sk_equivae, name)
+        if not callable(thing):
+            continue
+        yield f"sk_equivae.{name}"
+        if inspect.isclass(thing):
+            yield from (
+                f"sk_equivae.{name}.{method}"
+                for method, function in inspect.getmembers(thing, callable)
+                if not method.startswith("_")
+                and method not in INHERITED
+                and not method.endswith("_request")
+                and inspect.getmodule(function).__name__.startswith("sk_equivae")
+            )
+    for module in (datasets, presets, model):
+        for name, thing in inspect.getmembers(module, callable):
+            if not name.startswith("_") and thing.__module__.startswith("sk_equivae"):
+                yield f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("name", sorted(set(public_names())))
+def test_docstring(name):
+    errors = [error for error in validate(name)["errors"] if error[0] in CHECKED]
+    assert errors == []
+
+
+@pytest.mark.parametrize("name", [name for name in public_names() if name.count(".") == 1])
+def test_public_names_have_an_example(name):
+    assert ">>> " in validate(name)["docstring"]
