@@ -9,14 +9,16 @@ from .display import (
     SamplesDisplay,
     StyleTransferDisplay,
 )
-from .estimators import EquiVAEClassifier, EquiVAETransformer
+from .estimators import EquiVAEClassifier, EquiVAETransformer, load
 from .explore import explore
+from .io import ArchiveError
 from .training.augment import RandomAffine, SwapFeatures
 from .training.pseudo_labels import Alignment, Discriminant, Graph
 from .training.settings import Networks, Objective
 
 __all__ = [
     "Alignment",
+    "ArchiveError",
     "Discriminant",
     "EquiVAEClassifier",
     "EquiVAETransformer",
@@ -33,4 +35,5 @@ __all__ = [
     "SwapFeatures",
     "__version__",
     "explore",
+    "load",
 ]

@@ -8,6 +8,10 @@ from sklearn.datasets import make_blobs
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from tests._models import NOISE
 
+# Networks of the tests are too small to gain from a second thread, and lose much on a busy
+# machine.
+torch.set_num_threads(1)
+
 QUICK = {"latent_dim": 2, "max_epochs": 2, "batch_size": 16, "lr": 5e-3, "random_state": 0}
 
 

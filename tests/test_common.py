@@ -73,8 +73,21 @@ def test_copies_after_fit_predict_and_train_on(estimator, duplicate, blobs, asse
     np.testing.assert_array_equal(double.transform(X), estimator.transform(X))
     before = assert_same.state_of(estimator)
     double.partial_fit(X, y)
+    assert double.n_iter_ == estimator.n_iter_ + 1
     assert_same(before, estimator)  # the original does not follow
-    assert_same(double, estimator.partial_fit(X, y))
+
+
+def test_a_deep_copy_trains_on_as_the_original(estimator, blobs, assert_same):
+    double = copy.deepcopy(estimator.fit(*blobs))
+    assert_same(double.partial_fit(*blobs), estimator.partial_fit(*blobs))
+
+
+def test_a_pickle_leaves_the_state_of_training_out(estimator, blobs, assert_same):
+    """Training goes on from it all the same, with the networks that predict."""
+    one, two = (through_pickle(estimator.fit(*blobs)) for _ in range(2))
+    assert not hasattr(one, "net_")
+    assert_same(one.partial_fit(*blobs), two.partial_fit(*blobs))
+    assert not np.array_equal(one.prototypes_, estimator.prototypes_)
 
 
 def test_clone_after_fit_is_not_fitted(estimator, blobs):

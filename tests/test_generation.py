@@ -1,4 +1,4 @@
-"""Verbs on r and v: sample, reconstruct, interpolate, transfer, invert, score, add classes."""
+"""Verbs on r and v: sample, reconstruct, interpolate, transfer, invert, score."""
 
 import pickle
 from functools import partial
@@ -8,18 +8,12 @@ import pytest
 import torch
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.datasets import make_blobs
 
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from sk_equivae.fitted.loop import map_batches
 from sk_equivae.fitted.model import FittedModel
 
-UNITS = np.array([1.0, 10.0, 100.0, 1000.0])
-
-
-def normalized(model, X):
-    """Rows as the networks see them."""
-    return model.model_.rows.normalize(torch.from_numpy(X), model.model_.module.like.dtype)
+from tests._four_classes import UNITS, four_classes, normalized
 
 
 def in_batches_of(size, function, *columns, like, batch_size):
@@ -28,12 +22,7 @@ def in_batches_of(size, function, *columns, like, batch_size):
 
 @pytest.fixture(scope="module")
 def blobs():
-    """Four classes of rows whose features have units of their own."""
-    centers = 4 * np.array([[1, 1, 0, 0], [-1, 1, 1, 0], [0, -1, -1, 1], [1, -1, 1, -1]])
-    X, y = make_blobs(240, centers=centers, cluster_std=0.3, random_state=0)
-    along = np.random.RandomState(1).normal(size=(len(X), 1))  # what varies in every class
-    X += 1.5 * along * np.array([1, 1, -1, 1])
-    return X * UNITS + UNITS, y
+    return four_classes()
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +30,6 @@ def tabular(blobs):
     return EquiVAEClassifier(latent_dim=(3, 2), max_epochs=40, dtype="float64", random_state=0).fit(
         *blobs
     )
-
-
-@pytest.fixture(scope="module")
-def three(blobs):
-    """Trained on classes 0, 1 and 3; class 2 is to come."""
-    X, y = blobs
-    model = EquiVAEClassifier(latent_dim=(3, 2), max_epochs=40, dtype="float64", random_state=0)
-    return model.fit(X[y != 2], y[y != 2])
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +80,15 @@ def test_sample_follows_its_seed_and_no_global_one(tabular):
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, tabular.sample(5, random_state=4)[0])
     numpy_state, torch_state = np.random.get_state()[1].copy(), torch.get_rng_state()
-    unseeded = [tabular.sample(5, y=0)[0] for _ in range(2)]
-    assert not np.array_equal(*unseeded)
+    unseeded = pickle.loads(pickle.dumps(tabular)).set_params(random_state=None)
+    assert not np.array_equal(*(unseeded.sample(5, y=0)[0] for _ in range(2)))
     tabular.score_samples(first)
     np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)
     assert torch.equal(torch.get_rng_state(), torch_state)
+
+
+def test_sample_follows_the_seed_of_the_estimator(tabular):
+    np.testing.assert_array_equal(tabular.sample(5)[0], tabular.sample(5, random_state=0)[0])
 
 
 def test_many_samples_go_in_batches(tabular, monkeypatch):
@@ -118,7 +103,7 @@ def test_many_samples_go_in_batches(tabular, monkeypatch):
         ({"n_samples": 0}, "n_samples should be an int of at least 1; got 0"),
         ({"n_samples": 2.5}, "n_samples should be an int of at least 1; got 2.5"),
         ({"n_samples": 2, "y": 7}, r"labels \[7\] that are not among the classes"),
-        ({"n_samples": 2, "y": [0, 1, 2]}, "one label or 2 labels, one a row; got 3"),
+        ({"n_samples": 2, "y": [0, 1, 2]}, "one label or 2 labels, one per row; got 3"),
         ({"n_samples": 1, "y": -1}, "marker of unlabelled rows, -1. Leave y out"),
     ],
 )
@@ -304,6 +289,7 @@ def test_score_is_a_bound_that_grows_to_log_p(blobs):
     assert one < sixteen < exact.mean() + 0.02
 
 
+@pytest.mark.filterwarnings("ignore:X has values from .* another scale:UserWarning")
 def test_score_finds_outliers_and_is_finite(tabular, blobs):
     X, _ = blobs
     inside = tabular.score_samples(X)
@@ -323,113 +309,7 @@ def test_score_of_a_row_is_its_own(tabular, blobs, monkeypatch):
         tabular.score_samples(X, n_importance=0)
 
 
-# -------------------------------------------------------------------- add_classes
-
-
-@pytest.fixture
-def added(three, blobs):
-    """Class 2, which comes between those of training, added from five rows."""
-    X, y = blobs
-    model = pickle.loads(pickle.dumps(three))
-    assert model.add_classes(X[y == 2][:5], y[y == 2][:5]) is model
-    return model
-
-
-def test_a_new_class_takes_its_place(added, three, blobs):
-    X, y = blobs
-    assert added.classes_.tolist() == [0, 1, 2, 3]
-    np.testing.assert_allclose(added.prototypes_[[0, 1, 3]], three.prototypes_)
-    assert added.class_count_[2] == 5
-    np.testing.assert_array_equal(added.class_count_[[0, 1, 3]], three.class_count_)
-    assert added.class_prior_[2] == pytest.approx(1 / 4)
-    np.testing.assert_allclose(added.class_prior_[[0, 1, 3]], three.class_prior_ * 3 / 4)
-    module = added.model_.module
-    with torch.inference_mode():
-        h = module.invariant.embed(normalized(added, X[y == 2][:5]))
-        r = module.invariant.head(h.mean(dim=0, keepdim=True)).numpy()[0]
-    np.testing.assert_allclose(added.prototypes_[2], r)
-
-
-@pytest.mark.parametrize("rule", ["prototype", "posterior", "likelihood"])
-def test_a_new_class_is_predicted(added, blobs, rule):
-    X, y = blobs
-    added.set_params(predict_with=rule)
-    assert added.predict_proba(X).shape == (len(X), 4)
-    np.testing.assert_allclose(added.predict_proba(X).sum(axis=1), 1)
-    recall = [(added.predict(X[y == label]) == label).mean() for label in range(4)]
-    assert min(recall) > 0.8
-
-
-@pytest.mark.parametrize("rule", ["posterior", "likelihood"])
-def test_rules_divide_what_new_classes_leave(added, three, blobs, rule):
-    X, _ = blobs
-    by_distance = added.predict_proba(X)
-    q = pickle.loads(pickle.dumps(three)).set_params(predict_with=rule).predict_proba(X)
-    p = added.set_params(predict_with=rule).predict_proba(X)
-    np.testing.assert_allclose(p[:, 2], by_distance[:, 2])
-    np.testing.assert_allclose(p[:, [0, 1, 3]], q * (1 - by_distance[:, [2]]), atol=1e-12)
-
-
-def test_a_new_class_is_generated_and_transformed(added, blobs):
-    X, y = blobs
-    _, labels = added.sample(40, y=2, random_state=0)
-    assert set(labels) == {2}
-    assert 2 in added.sample(100, random_state=0)[1]
-    new = X[y == 2]
-    added.set_params(representation="equivariant")
-    module = added.model_.module
-    with torch.inference_mode():
-        r = torch.from_numpy(added.prototypes_[[2]]).expand(len(new), -1)
-        v = module.encode(normalized(added, new), r).mean.numpy()
-    is_new = added.predict(new) == 2
-    np.testing.assert_allclose(added.transform(new)[is_new], v[is_new])
-    assert added.reconstruct(new, y=2).shape == new.shape
-
-
-def test_classes_come_one_after_another(blobs):
-    X, y = blobs
-    names = np.array(["b", "d", "a", "longer"])[y]
-    model = EquiVAEClassifier(latent_dim=2, max_epochs=2, predict_with="posterior", random_state=0)
-    model.fit(X[y < 2], names[y < 2])
-    q = model.predict_proba(X[:9])
-    for code in (2, 3):
-        model.add_classes(X[y == code][:3], names[y == code][:3])
-    assert model.classes_.tolist() == ["a", "b", "d", "longer"]
-    p = model.predict_proba(X[:9])
-    np.testing.assert_allclose(p[:, 1] / p[:, 2], q[:, 0] / q[:, 1], rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "labels, message",
-    [
-        ([1, 2], r"not in classes_; got \[1\], which are known already. Leave"),
-        ([2, -1], r"label for each row; got 1 rows marked unlabelled \(-1\). Leave them out"),
-        (["a", "b"], r"type of classes_ \(numbers\); got strings or objects"),
-        ([2], "got 2 rows of X and 1 of y"),
-    ],
-)
-def test_add_classes_says_what_is_wrong(three, blobs, labels, message):
-    with pytest.raises(ValueError, match=message):
-        three.add_classes(blobs[0][:2], labels)
-    assert three.classes_.tolist() == [0, 1, 3]
-
-
-def test_training_does_not_go_on_with_added_classes(added, blobs):
-    X, y = blobs
-    with pytest.raises(ValueError, match=r"\[2\] came by `add_classes`.*warm_start=False"):
-        added.partial_fit(X, y)
-    added.set_params(warm_start=True)
-    with pytest.raises(ValueError, match=r"\[2\] came by `add_classes`"):
-        added.fit(X, y)
-    added.set_params(warm_start=False, max_epochs=1).fit(X, y)
-    added.partial_fit(X, y)  # trained on all four now
-    assert added.predict_proba(X[:2]).shape == (2, 4)
-
-
-def test_float_labels_join_ints(three, blobs):
-    X, y = blobs
-    model = pickle.loads(pickle.dumps(three)).add_classes(X[y == 2][:3], [2.0, 2.0, 2.0])
-    assert model.classes_.dtype.kind == "i"
+# -------------------------------------------------------------------- before and after fit
 
 
 def test_unfitted(blobs):

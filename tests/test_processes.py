@@ -27,6 +27,17 @@ def answer(connection, model, X):
 
 
 def predict_in_child(method, model, X):
+    """Predict in a child of a process that has computed with several threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        model.predict_proba(np.tile(X, (20, 1, 1)))
+        return _predict_in_child(method, model, X)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _predict_in_child(method, model, X):
     context = multiprocessing.get_context(method)
     here, there = context.Pipe()
     child = context.Process(target=answer, args=(there, model, X))

@@ -1,10 +1,51 @@
 """scikit-learn's face: parameters, validation, `fit`, and what comes after it.
 
 Reading order: `labels`, `inputs`, `parameters`, `going_on`, `base`, `representation`,
-`generative`, `classifier`, `transformer`.
+`generative`, `storage`, `classifier`, `transformer`.
 """
 
+from pathlib import Path
+from typing import Any
+
 from .classifier import EquiVAEClassifier
+from .storage import from_archive
 from .transformer import EquiVAETransformer
 
-__all__ = ["EquiVAEClassifier", "EquiVAETransformer"]
+__all__ = ["EquiVAEClassifier", "EquiVAETransformer", "load"]
+
+
+def load(path: Any, *, objects: dict[str, Any] | None = None, device: str = "auto") -> Any:
+    """Read a fitted estimator from a file that its `save` has written.
+
+    Nothing in the file is executed, and nothing is imported because of it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    objects : dict, default=None
+        Your own networks, and other objects that the file only names, such as
+        `{"networks.invariant_body": Body}`.
+    device : str, default="auto"
+        Where the networks go: "cpu", "cuda", ... "auto" takes the best there is.
+
+    Returns
+    -------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        The fitted estimator. It has neither `net_` nor `transduction_`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from sk_equivae import EquiVAETransformer, load
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "iris.equivae")
+    ...     load(Path(folder) / "iris.equivae")
+    EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0)
+    """
+    classes = {cls.__name__: cls for cls in (EquiVAEClassifier, EquiVAETransformer)}
+    return from_archive(Path(path), classes, objects or {}, device)

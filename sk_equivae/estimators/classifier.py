@@ -9,13 +9,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length
 
-from .generative import GenerativeEstimator
 from .labels import is_unlabeled, labels_of
 from .parameters import with_parameters
+from .storage import StorableEstimator
 
 
 @with_parameters
-class EquiVAEClassifier(ClassifierMixin, GenerativeEstimator):
+class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
     """Classifier that learns what the rows of a class have in common, from few labels.
 
     An invariant representation r of the class and an equivariant representation v

@@ -1,11 +1,11 @@
 """`EquiVAETransformer`."""
 
-from .generative import GenerativeEstimator
 from .parameters import with_parameters
+from .storage import StorableEstimator
 
 
 @with_parameters
-class EquiVAETransformer(GenerativeEstimator):
+class EquiVAETransformer(StorableEstimator):
     """Transformer to what the class of a row has in common, or to what varies within it.
 
     The same model as `EquiVAEClassifier`, for use before another estimator.

@@ -5,9 +5,7 @@ The page runs the decoder itself, in JavaScript. Its sources are in `static/`.
 
 import html
 import json
-import os
 import re
-import uuid
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..display.checks import check_estimator
 from ..estimators.generative import check_count
+from ..io.atomic import write_whole
 from ..model.networks import ConvDecoderBody, DenseDecoderBody
 from .decoder import describe_decoder
 from .description import (
@@ -128,7 +127,7 @@ def explore(
         axes = [bases[-1]["names"].index(f"v{i}") for i in dims]
         model["start"] = {"basis": len(bases) - 1, "axes": axes}
     title = f"Inside an {type(estimator).__name__}" if title is None else str(title)
-    _write_whole(page, _fill_page(model, title))
+    write_whole(page, _fill_page(model, title).encode())
     return page
 
 
@@ -181,15 +180,3 @@ def _fill_page(model: dict[str, Any], title: str) -> str:
     }
     # all at once, so that nothing in a title or a label is replaced
     return re.sub(r"\{\{ ([a-z.]+) \}\}", lambda match: parts[match[1]], read("page.html"))
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file so that at any time the old one or the new one exists."""
-    # not by `tempfile`, whose files other users cannot read
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

@@ -1,4 +1,4 @@
-"""What training leaves: networks, prototypes, styles, classes and units.
+"""The result of training: networks, prototypes, styles, classes and the scaling of rows.
 
 Reading order: `rows`, `threads`, `loop`, `prototypes`, `styles`, `model`.
 """

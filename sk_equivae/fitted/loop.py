@@ -1,4 +1,4 @@
-"""The one loop over rows of inference."""
+"""The loop over batches of rows that all inference uses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,23 +19,24 @@ Column = NormalizedRows | NDArray[Any]
 def map_batches(
     function: Callable[..., Any], *columns: Column, like: Tensor, batch_size: int = BATCH_SIZE
 ) -> Any:
-    """Apply a function to rows, batch by batch, in inference mode on the device.
+    """Apply a function to rows, batch by batch, in inference mode.
 
     Parameters
     ----------
     function : callable
-        Takes one tensor per column. Returns a tensor or array with one row per row, a
+        Takes one tensor per column. Returns a tensor or array with one entry per row, a
         tuple of them, or None.
     *columns : NormalizedRows or ndarray
-        Of equal length.
+        The arguments of the function, all of the same length.
     like : Tensor
-        Gives the device, and the dtype of floats.
-    batch_size : int
+        A tensor with the device, and the dtype of floats, to compute with.
+    batch_size : int, default=1024
+        Rows per batch.
 
     Returns
     -------
     values : ndarray, tuple of ndarray or None
-        What the function returned, for all rows.
+        The values of the function for all rows.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def map_batches(
                 continue
             single = not isinstance(parts, tuple)
             arrays = [_to_numpy(part) for part in ((parts,) if single else parts)]
-            if not values:  # filled in place: joining the parts later would take twice the memory
+            if not values:  # filled in place; joining parts would take twice the memory
                 values = [np.empty((n_rows, *a.shape[1:]), a.dtype) for a in arrays]
             for value, array in zip(values, arrays, strict=True):
                 value[rows] = array
@@ -67,7 +68,7 @@ def map_batches(
 def _on_device(column: Column, rows: slice, like: Tensor) -> Tensor:
     if isinstance(column, NormalizedRows):
         return column[rows]
-    return to_device(torch.from_numpy(np.array(column[rows])), like)  # writable, in order
+    return to_device(torch.from_numpy(np.array(column[rows])), like)  # a writable, contiguous copy
 
 
 def _to_numpy(values: Tensor | NDArray[Any]) -> NDArray[Any]:

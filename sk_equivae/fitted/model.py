@@ -1,4 +1,4 @@
-"""`FittedModel`: all that training leaves, and all that anything after `fit` needs."""
+"""`FittedModel`: the result of training, with all that is needed after `fit`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,27 +20,28 @@ Codes = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """The trained networks, the classes, and the units of the rows. It never changes.
+    """The trained networks, the classes, and the shape and scaling of rows. Immutable.
 
     Attributes
     ----------
     module : EquiVAEModule
         The networks that predict, in eval mode.
     rows : RowSpec
+        Shape and scaling of rows.
     classes : ndarray of shape (n_classes,)
         The labels, sorted.
     class_count : ndarray of shape (n_classes,)
         Total weight of the labelled rows per class.
     class_prior : ndarray of shape (n_classes,)
-        p(y).
+        Class probabilities p(y).
     class_embeddings : ndarray of shape (n_classes, n_hidden)
-        Mean embeddings, from which r_y comes; NaN for a class without rows.
+        Mean embeddings, from which r_y is computed; NaN for a class without rows.
     prototypes : ndarray of shape (n_classes, n_invariant)
-        r_y; NaN for a class without rows.
+        r_y of each class; NaN for a class without rows.
     v_mean, v_covariance : ndarray of shape (n_classes, n_equivariant[, n_equivariant])
-        Moments of v within each class.
+        Mean and covariance of v within each class.
     trained : ndarray of int
-        Positions in `classes` of those that training knew; others were added later.
+        Positions in `classes` of the classes of training; the others were added later.
     """
 
     module: EquiVAEModule = field(repr=False)
@@ -64,9 +65,25 @@ class FittedModel:
         rows: NDArray[np.intp] | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> Any:
-        """Apply a function to normalised rows, and to other columns; see `map_batches`.
+        """Apply a function to normalised rows of X and to other columns.
 
-        With `rows` it is applied to these rows of X only.
+        Parameters
+        ----------
+        function : callable
+            See `map_batches`. Its first argument is a batch of normalised rows.
+        X : ndarray of shape (n, n_features)
+            The rows.
+        *columns : ndarray
+            Further arguments of the function, one entry per row.
+        rows : ndarray of int, optional
+            Positions of the rows of X to use; all by default.
+        batch_size : int, default=1024
+            Rows per batch.
+
+        Returns
+        -------
+        values : ndarray, tuple of ndarray or None
+            The values of the function for all rows.
         """
         like = self.module.like
         normalized = NormalizedRows(X, self.rows, like, rows)
@@ -74,7 +91,7 @@ class FittedModel:
             return map_batches(function, normalized, *columns, like=like, batch_size=batch_size)
 
     def tensor(self, values: ArrayLike) -> Tensor:
-        """Return values as floats on the device of the networks."""
+        """Return values as a float tensor on the device of the networks."""
         like = self.module.like
         return torch.as_tensor(np.asarray(values), dtype=like.dtype, device=like.device)
 
@@ -82,11 +99,11 @@ class FittedModel:
 
     @property
     def has_prototype(self) -> NDArray[np.bool_]:
-        """Which classes have an r_y."""
+        """Whether a class has an r_y, one value per class."""
         return ~np.isnan(self.prototypes).any(axis=1)
 
     def class_logits(self, x: Tensor, rule: str) -> Tensor:
-        """Return unnormalised log-probabilities of normalised rows, in float64 on the CPU."""
+        """Return unnormalised class log-probabilities of normalised rows, in float64 on the CPU."""
         with np.errstate(divide="ignore"):
             log_prior = self.tensor(np.log(self.class_prior))
         prototypes, trained = self.tensor(self.prototypes), torch.from_numpy(self.trained)
@@ -95,11 +112,11 @@ class FittedModel:
     def logits(
         self, X: NDArray[Any], rule: str, rows: NDArray[np.intp] | None = None
     ) -> NDArray[np.float64]:
-        """Return unnormalised log-probabilities of the classes, of shape (n, n_classes)."""
+        """Return unnormalised class log-probabilities, of shape (n, n_classes)."""
         return self.map(lambda x: self.class_logits(x, rule), X, rows=rows)
 
     def fill_codes(self, X: NDArray[Any], codes: Codes, rule: str) -> Codes:
-        """Return codes of rows, the predicted ones in the place of -1."""
+        """Return a copy of `codes` with every -1 replaced by the predicted code."""
         codes = codes.copy()
         missing = np.flatnonzero(codes < 0)
         if len(missing):
@@ -109,19 +126,33 @@ class FittedModel:
     # ---------------------------------------------------------------- latents
 
     def r(self, codes: Codes) -> NDArray[np.floating]:
-        """Return r_y of some classes."""
+        """Return r_y, one row per code."""
         return self.prototypes[codes]
 
     def f_inv(self, X: NDArray[Any]) -> NDArray[np.floating]:
-        """Return the invariant representation of rows."""
+        """Return the invariant representation f_inv(x), one per row."""
         return self.map(self.module.f_inv, X)
 
     def latents(
         self, X: NDArray[Any], rule: str, codes: Codes | None = None
     ) -> tuple[Codes, NDArray[np.floating]]:
-        """Return the given or predicted codes, and the means of q(v | r_y, x).
+        """Return the codes of rows, and the means of q(v | r_y, x) at these classes.
 
-        -1 in `codes` asks for the predicted class.
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            The rows.
+        rule : {"prototype", "posterior", "likelihood"}
+            How classes are predicted.
+        codes : ndarray of shape (n,), optional
+            Class codes; where -1, and by default, the predicted code is used.
+
+        Returns
+        -------
+        codes : ndarray of shape (n,)
+            The given or predicted codes.
+        v : ndarray of shape (n, n_equivariant)
+            The means of q(v | r_y, x).
         """
         prototypes = self.tensor(self.prototypes)
         if codes is None:
@@ -138,7 +169,7 @@ class FittedModel:
     def decode(
         self, r: NDArray[np.floating], v: NDArray[np.floating], batch_size: int = BATCH_SIZE
     ) -> NDArray[Any]:
-        """Return the mean of p(x | r, v), as rows of the user."""
+        """Return the mean of p(x | r, v) in the shape, units and dtype of the user's X."""
 
         def rows(r: Tensor, v: Tensor) -> NDArray[Any]:
             return self.rows.denormalize(self.module.decode(r, v).mean)
@@ -149,11 +180,11 @@ class FittedModel:
     # ---------------------------------------------------------------- copies
 
     def replace(self, **changes: Any) -> "FittedModel":
-        """Return a model with some attributes changed."""
+        """Return a copy with some attributes changed."""
         return replace(self, **changes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state as arrays: no tensor, and nothing of the device."""
+        """Return the state as NumPy arrays, independent of the device."""
         module = self.module
         weights = {name: value.cpu().numpy() for name, value in module.state_dict().items()}
         built_from = {
@@ -174,7 +205,7 @@ class FittedModel:
 
 
 def for_inference(module: EquiVAEModule) -> EquiVAEModule:
-    """Return the module in eval mode, without gradients, images with channels last."""
+    """Return the module in eval mode and without gradients; for images with channels last."""
     if len(module.input_shape) == 3:
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return module.eval().requires_grad_(False)

@@ -1,15 +1,16 @@
-"""Classes as points of the invariant space: mean embeddings, gathered batch by batch."""
+"""Mean embeddings of the classes, from which their prototypes r_y are computed."""
 
 import torch
 from torch import Tensor
 
 
 class ClassMeans:
-    """Weighted class means of embeddings, gathered batch by batch.
+    """Weighted class means of embeddings, accumulated batch by batch.
 
     Parameters
     ----------
     n_classes, n_hidden : int
+        Number of classes, and size of an embedding.
     """
 
     def __init__(self, n_classes: int, n_hidden: int):
@@ -17,7 +18,7 @@ class ClassMeans:
         self.weights = torch.zeros(n_classes, dtype=torch.float64)
 
     def update(self, h: Tensor, codes: Tensor, weight: Tensor) -> None:
-        """Add rows of `h`; rows with a negative code do not count."""
+        """Add the embeddings of a batch; rows with a negative code are ignored."""
         h, codes, weight = (t.cpu() for t in (h, codes, weight))
         known = codes >= 0
         h, codes, weight = h[known], codes[known], weight[known]
@@ -30,7 +31,7 @@ class ClassMeans:
         return self.sums / self.weights[:, None]
 
     def update_means(self, old: Tensor, strength: float) -> Tensor:
-        """Return old means, moved by n / (n + strength) for a class with n rows here."""
+        """Return `old` moved towards `means`, by n / (n + strength) for a class of weight n."""
         part = (self.weights / (self.weights + strength))[:, None]
         moved = torch.where(old.isnan(), self.means, old + part * (self.means - old))
         return torch.where(self.means.isnan(), old, moved)

@@ -1,7 +1,7 @@
-"""The user's rows as the networks see them, and back.
+"""Conversion between the user's rows and the normalised rows that the networks take.
 
-X stays where and what it is (a memory map, uint8, float64): rows are copied, converted and
-moved one batch at a time.
+X itself is never converted as a whole: it may be a memory map, or hold bytes. Rows are copied,
+normalised and moved to the device one batch at a time.
 """
 
 from dataclasses import dataclass
@@ -12,29 +12,30 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# Normalised values are clipped here. No row of any data set lies outside, and one that
-# does must not give infinities.
+# Normalised values are clipped to [-LARGEST, LARGEST], so that extreme values do not lead to
+# infinities.
 LARGEST = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class RowSpec:
-    """A row of X, as the user gives it and as the networks see it.
+    """Shape, dtype and scaling of rows, in the user's X and in the networks.
 
     Attributes
     ----------
     row_shape : tuple
-        The shape of a row of the user's X.
+        Shape of a row of the user's X.
     input_shape : tuple
-        `(channels, height, width)` or `(n_features,)`.
+        Shape of a row in the networks: `(channels, height, width)` or `(n_features,)`.
     dtype : numpy dtype
-        Of the user's X; generated rows come back in it.
+        Dtype of the user's X, and of generated rows.
     likelihood : {"bernoulli", "gaussian"}
+        Distribution of a pixel or feature.
     max_value : float
-        The value that a Bernoulli takes for 1: 255 in uint8, unless X holds only 0 and 1.
+        The value that stands for 1: 255 for uint8, unless X holds only 0 and 1; otherwise 1.
     shift, scale : ndarray
-        The networks see `(x - shift) / scale`. In float64, whatever the dtype of the
-        networks, so that a feature with a large offset keeps its digits.
+        The networks take `(x - shift) / scale`. Both are float64, so that a feature with a
+        large offset does not lose precision.
     value_range : (float, float)
         Smallest and largest value of X in `fit`.
     """
@@ -54,15 +55,27 @@ class RowSpec:
         return len(self.input_shape) == 3
 
     def normalize(self, X: Tensor, dtype: torch.dtype) -> Tensor:
-        """Turn flat rows in the user's units into what the networks see.
+        """Return flat rows of the user's X as the networks take them.
 
-        Floats are normalised in float64 where they are. Bytes hold every digit in any
-        dtype, so they are normalised in `dtype`, on the device they have been moved to.
+        Floats are normalised in float64, before they are moved to the device. Bytes are exact
+        in any float dtype and are normalised in `dtype`, after they have been moved.
+
+        Parameters
+        ----------
+        X : Tensor of shape (n, n_features)
+            Flat rows, in the user's units.
+        dtype : torch.dtype
+            Dtype of the networks.
+
+        Returns
+        -------
+        x : Tensor of shape (n, *input_shape)
+            The normalised rows.
         """
         x = X
         if self.is_image:
             channels, height, width = self.input_shape
-            # (n, h, w, c) seen as (n, c, h, w): channels last in memory
+            # a view of (n, h, w, c) as (n, c, h, w), which keeps channels last in memory
             x = x.reshape(-1, height, width, channels).permute(0, 3, 1, 2)
         precision = torch.float64 if x.is_floating_point() else dtype
         shift, scale = (
@@ -73,7 +86,7 @@ class RowSpec:
         return x.div_(scale).clamp_(-LARGEST, LARGEST).to(dtype)
 
     def denormalize(self, x: Tensor) -> NDArray[Any]:
-        """Turn what the decoder returns into rows of the user's shape, units and dtype."""
+        """Return outputs of the decoder in the shape, units and dtype of the user's X."""
         X = x.cpu().double().numpy() * self.scale + self.shift
         if self.is_image:
             X = X.transpose(0, 2, 3, 1)  # channels last
@@ -84,16 +97,18 @@ class RowSpec:
 
 
 class NormalizedRows:
-    """Rows of X, normalised when they are asked for.
+    """Rows of X that are normalised when they are indexed.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        Flat rows, in the user's units.
     spec : RowSpec
+        Shape and scaling of rows.
     like : Tensor
-        Gives the device and the dtype.
+        A tensor with the device and the dtype of the result.
     rows : ndarray of int, optional
-        The rows of X that count; all of them by default.
+        Positions of the rows of X to use; all by default.
     """
 
     def __init__(
@@ -114,14 +129,14 @@ class NormalizedRows:
         if self.on_device is not None:
             x = self.on_device[index if isinstance(index, slice) else torch.from_numpy(index)]
             return x if x.is_floating_point() else self.spec.normalize(x, self.like.dtype)
-        # rows picked by number are a copy already; a slice may be of a read-only array
+        # integer indices give a copy; a slice may be a view of a read-only array
         X = torch.from_numpy(np.array(self.X[index]) if isinstance(index, slice) else self.X[index])
         if X.is_floating_point():
             return to_device(self.spec.normalize(X, self.like.dtype), self.like)
         return self.spec.normalize(to_device(X, self.like), self.like.dtype)
 
     def keep_on_device(self) -> None:
-        """Keep all rows on the device, where they should fit: bytes, or normalised floats."""
+        """Move all rows to the device, as bytes or as normalised floats, and keep them there."""
         X = torch.from_numpy(np.array(self.X))
         if X.is_floating_point():
             X = self.spec.normalize(X, self.like.dtype)
@@ -129,9 +144,10 @@ class NormalizedRows:
 
 
 def to_device(values: Tensor, like: Tensor) -> Tensor:
-    """Move values to the device of `like`; floats get its dtype, integers stay.
+    """Return values on the device of `like`; floats also in its dtype.
 
-    Not every device has float64. A copy to a CUDA device is not waited for.
+    Floats are converted first, since not every device supports float64. Copies to a CUDA
+    device are asynchronous.
     """
     if values.is_floating_point():
         values = values.to(like.dtype)

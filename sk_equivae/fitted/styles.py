@@ -1,12 +1,12 @@
-r"""How v is distributed within each class.
+r"""The distribution of v within each class.
 
-The bound draws q(v | r_y, x) towards p(v) = N(0, I), and on average over all rows it gets there.
-Within a class it need not: slanted sevens are not as frequent as slanted ones. The first two
-moments of
+Training pulls q(v | r_y, x) towards the prior p(v) = N(0, I), so over all rows v is distributed
+roughly like the prior. Within a single class it need not be: a slant may be common among ones
+and rare among sevens. The mean and covariance of
 
 .. math:: q(v|y) = E_{p(x|y)}\, q(v|r_y, x) \approx N(\mu_y, \Sigma_y)
 
-tell what is usual within a class, and how the style of one class looks in another.
+describe which v are usual within a class, and serve to transfer a style to another class.
 """
 
 import numpy as np
@@ -18,11 +18,12 @@ Moments = tuple[Floats, Floats]
 
 
 class StyleMoments:
-    """The moments of q(v | y), gathered batch by batch.
+    """Mean and covariance of q(v | y) per class, accumulated batch by batch.
 
     Parameters
     ----------
     n_classes, n_equivariant : int
+        Number of classes, and size of v.
     """
 
     def __init__(self, n_classes: int, n_equivariant: int):
@@ -31,7 +32,7 @@ class StyleMoments:
         self.squares = np.zeros((n_classes, n_equivariant, n_equivariant))
 
     def update(self, mean: Floats, variance: Floats, codes: NDArray[np.integer]) -> None:
-        """Add rows: the mean and variance of q(v | r_y, x), and the class."""
+        """Add a batch: the mean and variance of q(v | r_y, x) and the class of each row."""
         mean, variance = mean.astype(np.float64), variance.astype(np.float64)
         for code in np.unique(codes):
             m = mean[codes == code]
@@ -40,9 +41,19 @@ class StyleMoments:
             self.squares[code] += m.T @ m + np.diag(variance[codes == code].sum(axis=0))
 
     def update_moments(self, old: Moments) -> Moments:
-        """Return means and covariances; those of `old` count like n_equivariant rows.
+        """Return means and covariances, where those of `old` count like n_equivariant rows.
 
-        Before training `old` is the prior: a class with few rows stays near it.
+        In `fit`, `old` is the prior, so that a class with few rows stays close to it.
+
+        Parameters
+        ----------
+        old : tuple of ndarray
+            Means and covariances so far.
+
+        Returns
+        -------
+        mean, covariance : ndarray
+            The new means and covariances, one per class.
         """
         n_most = np.maximum(self.n_rows, 1)
         mean = self.sums / n_most[:, None]
@@ -55,22 +66,29 @@ class StyleMoments:
 
 
 def prior_moments(n_classes: int, n_equivariant: int) -> Moments:
-    """Return means and covariances of p(v), per class."""
+    """Return the mean and covariance of the prior p(v), repeated for each class."""
     identity = np.eye(n_equivariant)
     return np.zeros((n_classes, n_equivariant)), np.tile(identity, (n_classes, 1, 1))
 
 
 def to_class(u: Floats, codes: NDArray[np.integer], mean: Floats, covariance: Floats) -> Floats:
-    r"""Return v of a class for u ~ N(0, I).
+    r"""Map u ~ N(0, I) to v with the mean and covariance of a class.
 
     .. math:: v = \mu_y + L_y u, \quad L_y L_y^T = \Sigma_y
 
     Parameters
     ----------
     u : ndarray of shape (n, n_equivariant)
+        Standard normal values.
     codes : ndarray of shape (n,)
-        The classes.
+        The class of each row.
     mean, covariance : ndarray of shape (n_classes, n_equivariant[, n_equivariant])
+        Mean and covariance of v within each class.
+
+    Returns
+    -------
+    v : ndarray of shape (n, n_equivariant)
+        One v per row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many threads to compute with."""
+"""The number of threads to compute with."""
 
 import contextlib
 import math
@@ -9,8 +9,8 @@ import torch
 
 from .rows import RowSpec
 
-# Dense layers of rows with at most this many features do not gain from a second thread, and
-# lose up to ten times on a busy machine, where the threads wait for each other.
+# With at most this many features, dense layers are no faster with a second thread, and up to ten
+# times slower on a busy machine, where threads wait for each other.
 SMALL_ROW = 1024
 
 _PROCESS = os.getpid()
@@ -18,10 +18,15 @@ _PROCESS = os.getpid()
 
 @contextlib.contextmanager
 def compute_threads(spec: RowSpec) -> Iterator[None]:
-    """Compute with one thread inside where more do not help; restore the number after.
+    """Use one thread inside the context where more do not help; restore the number afterwards.
 
-    In a process that was forked from one that has computed, OpenMP's threads are gone and
-    waiting for them would hang for ever. One thread does not wait.
+    One thread is also used in a forked process: OpenMP's threads do not survive the fork, and
+    waiting for them would hang forever.
+
+    Parameters
+    ----------
+    spec : RowSpec
+        Shape of the rows.
     """
     before = torch.get_num_threads()
     is_small = not spec.is_image and math.prod(spec.input_shape) <= SMALL_ROW

@@ -1,7 +1,7 @@
-"""The paper, in torch alone: densities, networks, complements, bounds and rules.
+"""The model of the paper in plain PyTorch: densities, networks, complements, bounds, rules.
 
 Reading order: `distributions`, `layers`, `networks`, `randomness`, `module`, `complements`,
-`bounds`, `rules`. Each file knows only those before it.
+`bounds`, `rules`. Each file imports only from those before it.
 """
 
 from .bounds import labeled_elbo, semi_supervised_elbo, unlabeled_elbo

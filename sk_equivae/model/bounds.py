@@ -1,7 +1,7 @@
-"""The bounds of the paper (Eqs. 4, 6 and 7): from module and batch to named terms.
+"""The bounds of the paper (Eqs. 4, 6 and 7), computed from the networks and a batch.
 
-Every function returns what is to be *maximised*. In `history_` a term is its average per
-row:
+Every function returns a value to be *maximised*. `history_` records the average of each term
+per row:
 
 ==================  ========================================================
 `reconstruction`    E_q log p(x | r_y, v)
@@ -25,7 +25,7 @@ TERMS = ("elbo", "reconstruction", "kl_v", "kl_y", "log_p_y")
 
 
 class LatentTerms(NamedTuple):
-    """The two terms of the bounds that go through v, one value per pair of row and class."""
+    """The two terms of the bounds that depend on v, one value per pair of a row and a class."""
 
     reconstruction: Tensor
     kl_v: Tensor
@@ -43,12 +43,20 @@ def latent_terms(
     Parameters
     ----------
     module : EquiVAEModule
+        The networks.
     x : Tensor of shape (n, *input_shape)
+        The rows.
     h : Tensor of shape (n, n_hidden)
-        What `module.equivariant.embed` gives for x.
+        Their embeddings by `module.equivariant.embed`.
     r : Tensor of shape (n, n_invariant)
+        r_y of one class per row.
     generator : torch.Generator, optional
-        Source of the one sample of v. Without it v is the mean of q(v | r_y, x).
+        Used to draw one sample of v per row. Without it v is the mean of q(v | r_y, x).
+
+    Returns
+    -------
+    terms : LatentTerms of shape (n,)
+        One value per row.
     """
     q_v = module.equivariant(h, r)
     v = q_v.mean
@@ -63,6 +71,18 @@ def labeled_elbo(terms: LatentTerms, log_p_y: Tensor) -> Tensor:
 
     .. math:: \mathcal{L}_{lab} = E_{q(v|r_y,x)} \log p(x|r_y, v)
               - D_{KL}[q(v|r_y,x) || p(v)] + \log p(y)
+
+    Parameters
+    ----------
+    terms : LatentTerms of shape (n,)
+        The terms of each row at its class.
+    log_p_y : Tensor of shape (n,)
+        Log prior of the class of each row.
+
+    Returns
+    -------
+    bound : Tensor of shape (n,)
+        The bound, one value per row.
     """
     return terms.reconstruction - terms.kl_v + log_p_y
 
@@ -76,25 +96,33 @@ def unlabeled_elbo(terms: LatentTerms, q_y: Tensor, log_prior: Tensor) -> Tensor
     Parameters
     ----------
     terms : LatentTerms of shape (n, n_classes)
-        Any finite value where `q_y` is 0.
+        The terms of each row at each class. Where `q_y` is 0, any finite value will do.
     q_y : Tensor of shape (n, n_classes)
+        Class probabilities q(y | x).
     log_prior : Tensor of shape (n_classes,)
+        log p(y).
+
+    Returns
+    -------
+    bound : Tensor of shape (n,)
+        The bound, one value per row.
     """
     return (q_y * (terms.reconstruction - terms.kl_v)).sum(dim=1) - kl_y(q_y, log_prior)
 
 
 class CountedRows(NamedTuple):
-    """The rows of a batch that the bound counts, and their weights in Eq. 7.
+    """The rows of a batch that enter the bound, and their weights in Eq. 7.
 
     Attributes
     ----------
     rows : Tensor of shape (n_counted,)
-        Positions in the batch.
+        Positions of these rows in the batch.
     labeled, unlabeled : Tensor of shape (n,)
-        Weights of all rows of the batch. A row that counts has one of the two, and the
-        other is 0.
+        Two weights for each row of the batch. For a row that enters the bound one of the two
+        is 0; for any other row both are.
     any_unlabeled : bool
-        Whether any row is unlabelled; known without waiting for the device.
+        Whether any row is unlabelled. A Python bool, so that reading it does not wait for
+        the device.
     """
 
     rows: Tensor
@@ -119,31 +147,42 @@ def semi_supervised_elbo(
               + \sum_{(x, y)\ lab.} \mathcal{L}_{lab}
 
     The weights turn the two sums over the batch into estimates of the sums over the data.
-    Only pairs of a row that counts and a class of non-zero q(y | x) are decoded.
+    A row is decoded only if it enters the bound, and only at classes with non-zero q(y | x).
 
     Parameters
     ----------
     module : EquiVAEModule
+        The networks.
     x : Tensor of shape (n, *input_shape)
+        The rows of the batch.
     y : Tensor of shape (n,)
-        -1 for unlabelled rows.
+        Their class codes; -1 for unlabelled rows.
     q_y : Tensor of shape (n, n_classes)
-        One-hot for labelled rows.
+        Class probabilities; one-hot for labelled rows.
     pool : ComplementPool
+        The rows that r_y may be computed from.
     counted : CountedRows
+        The rows that enter the bound, and their weights.
     log_prior : Tensor of shape (n_classes,)
+        log p(y).
     generator : torch.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    terms : dict of str to Tensor
+        One scalar for each name in `TERMS`.
     """
     rows, classes = _pairs(y, q_y, counted)  # (n_pairs,)
     r = module.invariant.head(pool.mean(rows, classes, generator))  # (n_pairs, n_invariant)
-    # each row is embedded once, whatever the number of its classes
+    # each row is embedded once, however many classes it is decoded at
     place = torch.zeros_like(y)
     place[counted.rows] = torch.arange(len(counted.rows), device=y.device)
     h = module.equivariant.embed(x[counted.rows])[place[rows]]  # (n_pairs, n_hidden)
     of_pairs = latent_terms(module, x[rows], h, r, generator)
     empty = torch.zeros_like(q_y)
     terms = LatentTerms(*(empty.index_put((rows, classes), term) for term in of_pairs))  # (n, K)
-    # for a labelled row q(y | x) is one-hot, and this picks its class
+    # q(y | x) of a labelled row is one-hot, so the sum picks the term of its class
     expected = LatentTerms(*((q_y * term).sum(dim=1) for term in terms))  # (n,)
     log_p_y = log_prior[y.clamp(min=0)]
     labeled = counted.labeled * labeled_elbo(expected, log_p_y)

@@ -1,4 +1,4 @@
-"""Who stands in for whom inside a batch: the samples behind r_y (Eq. 2)."""
+"""Complements: the other rows of a class, in the same batch, that r_y is computed from (Eq. 2)."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,22 @@ from torch import Tensor
 
 
 def draw_m(m_max: int, generator: torch.Generator) -> Tensor:
-    """Draw m uniformly from 1, ..., m_max; it stays on the device, so nothing waits for it."""
+    """Draw m uniformly from 1, ..., m_max, as a tensor on the generator's device.
+
+    It is not turned into an int, which would wait for the device.
+
+    Parameters
+    ----------
+    m_max : int
+        Largest value.
+    generator : torch.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    m : Tensor of shape ()
+        The number drawn.
+    """
     return torch.randint(1, m_max + 1, (), generator=generator, device=generator.device)
 
 
@@ -19,7 +34,7 @@ def complements(
     m_max: int,
     generator: torch.Generator,
 ) -> Tensor:
-    r"""Return weights that average m random rows of a class, never the row itself.
+    r"""Return weights that average m random rows of a class and leave out the row itself.
 
     For each pair (n, y) of a row and a class, the m samples :math:`x^i` of
 
@@ -33,17 +48,18 @@ def complements(
     rows, classes : Tensor of shape (n_pairs,)
         The row n and the class y of each pair.
     codes : Tensor of shape (n_rows,)
-        The class of each row of the batch; -1 for rows that stand in for no other.
+        The class of each row of the batch; -1 for rows that are never complements.
     m : Tensor or int
         Number of rows to average; a class with fewer candidates uses all of them.
     m_max : int
         Upper limit of m.
     generator : torch.Generator
+        Source of the random numbers.
 
     Returns
     -------
     weights : Tensor of shape (n_pairs, n_rows)
-        Rows sum to 1, or to 0 where the batch holds no candidate.
+        Each row sums to 1, or to 0 if the batch has no candidate for the pair.
 
     Examples
     --------
@@ -67,22 +83,26 @@ def complements(
 
 
 def leave_one_out(h: Tensor, codes: Tensor, n_classes: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return means of `h` over each class, and for each row over the others of its class.
+    """Return the class means of `h`, and for each row the mean of the other rows of its class.
 
     Parameters
     ----------
     h : Tensor of shape (n_rows, n_hidden)
+        Embeddings of the rows.
     codes : Tensor of shape (n_rows,)
-        -1 for rows that belong to no class; their second mean is 0.
+        The class of each row; -1 for rows without a class.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
     class_means : Tensor of shape (n_classes, n_hidden)
-        0 for a class without rows.
+        Mean of each class; 0 for a class without rows.
     other_means : Tensor of shape (n_rows, n_hidden)
-        0 for a row with no other of its class.
+        Mean of the other rows of the same class; 0 if there are none, or for a row without
+        a class.
     counts : Tensor of shape (n_classes,)
+        Number of rows per class.
     """
     member = (codes[:, None] == torch.arange(n_classes, device=codes.device)).to(h.dtype)
     counts = member.sum(dim=0)
@@ -99,21 +119,25 @@ def leave_one_out(h: Tensor, codes: Tensor, n_classes: int) -> tuple[Tensor, Ten
 
 @dataclass
 class ComplementPool:
-    """The rows of a batch that may stand in for others, and what to do without any.
+    """The complements that a batch offers, and a fallback for classes without any.
+
+    For a class without other rows in the batch, r_y is computed from the mean embedding of
+    earlier batches, or from the row itself if there is no such mean.
 
     Parameters
     ----------
     h : Tensor of shape (n_rows, n_hidden)
         Embeddings of the rows of the batch; each row is embedded once.
     codes : Tensor of shape (n_rows,)
-        The class of each row; -1 for rows that stand in for no other.
+        The class of each row; -1 for rows that are never complements.
     m_max : int
+        Largest number of complements to average.
     draw : bool
         Draw m at random, as in training. Otherwise m is m_max.
     last_means : Tensor of shape (n_classes, n_hidden)
-        The means of earlier batches, for classes that this batch does not hold.
+        Mean embedding of each class in earlier batches.
     seen : Tensor of shape (n_classes,)
-        Which classes have such a mean.
+        Whether a class has such a mean.
     """
 
     h: Tensor
@@ -124,7 +148,20 @@ class ComplementPool:
     seen: Tensor
 
     def mean(self, rows: Tensor, classes: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the mean embedding for each pair of a row and a class (Eq. 2)."""
+        """Return the mean embedding for each pair of a row and a class (Eq. 2).
+
+        Parameters
+        ----------
+        rows, classes : Tensor of shape (n_pairs,)
+            The row and the class of each pair.
+        generator : torch.Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        mean : Tensor of shape (n_pairs, n_hidden)
+            Mean embedding of m other rows of the class.
+        """
         m = draw_m(self.m_max, generator) if self.draw else self.m_max
         weights = complements(rows, classes, self.codes, m, self.m_max, generator).to(self.h.dtype)
         alone = weights.sum(dim=1, keepdim=True) == 0

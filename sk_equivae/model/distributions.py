@@ -1,4 +1,4 @@
-"""The densities of the model, each in one place.
+"""The probability distributions of the model.
 
 =====================  =====================================================
 p(v)                   :func:`prior_v`, a unit normal
@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, Normal, kl_divergence
 
-# Outside this range the normal carries no more information than at its ends, and its
-# exponential overflows. The clamp keeps the bound finite however training goes.
+# Limits of the log-variance of q(v | r_y, x). More extreme values carry no further information,
+# and their exponential may overflow; the limits keep the bound finite.
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
 
 
 def prior_v(like: Tensor) -> Distribution:
-    r"""Return the prior :math:`p(v) = \mathcal{N}(0, I)`, with the shape and dtype of `like`."""
+    r"""Return the prior :math:`p(v) = \mathcal{N}(0, I)` in the shape and dtype of `like`."""
     zero = torch.zeros_like(like)
     return Independent(Normal(zero, torch.ones_like(like), validate_args=False), 1)
 
@@ -58,10 +58,16 @@ def likelihood_x(name: str, output: Tensor, scale: Tensor) -> Distribution:
     Parameters
     ----------
     name : {"bernoulli", "gaussian"}
+        A key of `LIKELIHOODS`.
     output : Tensor of shape (n, ...)
-        What the decoder returns: logits for "bernoulli", means for "gaussian".
+        Output of the decoder: logits for "bernoulli", means for "gaussian".
     scale : Tensor
-        Standard deviation of the features for "gaussian".
+        Standard deviation of the features; used by "gaussian" only.
+
+    Returns
+    -------
+    likelihood : Distribution
+        One distribution per row.
     """
     return Independent(LIKELIHOODS[name](output, scale), output.ndim - 1)
 
@@ -74,8 +80,8 @@ def kl_v(q_v: Distribution) -> Tensor:
 def kl_y(q_y: Tensor, log_prior: Tensor) -> Tensor:
     r"""Return :math:`D_{KL}[q(y|x) || p(y)]`, one value per row, with :math:`0 \log 0 = 0`.
 
-    `Categorical` does not fit here: it renormalises a one-hot row to probabilities of
-    `eps`, and the divergence is then not exactly `-log p(y)`.
+    `torch.distributions.Categorical` is not used: it replaces the zeros of a one-hot row by
+    small numbers, so the divergence would not be exactly `-log p(y)`.
     """
     possible = q_y > 0
     log_ratio = q_y.clamp(min=torch.finfo(q_y.dtype).tiny).log() - log_prior

@@ -1,6 +1,6 @@
-"""Convolutions made fast on a CPU: arithmetic only, nothing of the model.
+"""Convolutions that are fast on a CPU. Nothing here is specific to the model.
 
-Every layer here gives the numbers of the PyTorch layer it derives from.
+Every layer returns the same numbers as the PyTorch layer it derives from.
 """
 
 import math
@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-# A convolution that connects at most this many pairs of an input and an output pixel is
-# computed as a matrix product.
+# A convolution is computed as a matrix product if the number of input pixels times the number
+# of output pixels is at most this.
 MAX_PAIRS = 64
 
 Size = tuple[int, ...]
@@ -22,15 +22,16 @@ Size = tuple[int, ...]
 class Taps(nn.Module):
     """A convolution on a very small grid, computed as one matrix product.
 
-    There a matrix product is several times faster than a convolution, whose code is made
-    for large images. The matrix holds, for each pair of an input and an output pixel, the
-    tap of the kernel that connects them.
+    On such grids a matrix product is several times faster than a convolution, which is
+    optimised for large images. For each pair of an input and an output pixel the matrix
+    holds the tap, the kernel weight that connects them.
 
     Parameters
     ----------
     convolve : callable
-        Takes `(n, 1, *in_size)` and a kernel `(1, 1, *kernel_size)`.
+        Convolves images of shape `(n, 1, *in_size)` with a kernel of shape `(1, 1, *kernel)`.
     in_size, kernel : tuple of int
+        Height and width of the images and of the kernel.
     """
 
     index: Tensor
@@ -41,7 +42,7 @@ class Taps(nn.Module):
         each = torch.eye(n_in).reshape(n_in, 1, *in_size)
         joined = convolve(each, torch.arange(1.0, n_taps + 1).reshape(1, 1, *kernel))
         self.out_size = joined.shape[2:]
-        # (n_in, n_out); n_taps, a tap of weight 0, where no tap connects the two pixels
+        # (n_in, n_out); where no tap connects two pixels the index is n_taps, a tap of weight 0
         index = (joined.flatten(1).round().long() - 1) % (n_taps + 1)
         self.register_buffer("index", index, persistent=False)
 
@@ -49,7 +50,7 @@ class Taps(nn.Module):
         """Return the convolution of x with a kernel of shape (out, in, height, width)."""
         n_in, n_out = self.index.shape
         taps = F.pad(weight.flatten(2), (0, 1)).index_select(2, self.index.flatten())
-        # (out, in, n_in, n_out) to a matrix that takes and gives channels-last pixels
+        # (out, in, n_in, n_out) to a matrix between pixels with channels last
         matrix = taps.unflatten(2, (n_in, n_out)).permute(3, 0, 2, 1).flatten(2).flatten(0, 1)
         y = F.linear(x.permute(0, 2, 3, 1).flatten(1), matrix, bias.repeat(n_out))
         return y.unflatten(1, (*self.out_size, -1)).permute(0, 3, 1, 2)
@@ -63,10 +64,10 @@ def _small_grid_taps(
 
 
 class Conv(nn.Conv2d):
-    """A convolution that knows how many inputs one output sees on its grid (`fan_in`).
+    """A convolution with `fan_in`, the mean number of inputs that an output pixel depends on.
 
-    On the smallest grids the outer taps of the kernel always fall outside of the image.
-    They are left out.
+    On the smallest grids the outer weights of the kernel only ever meet padding. They are left
+    out.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Conv(nn.Conv2d):
         return self.taps(input, weight, bias)
 
     def fused(self, x: Tensor, norm: nn.BatchNorm2d) -> Tensor:
-        """Return norm(self(x)) as one convolution; for inference."""
+        """Return norm(self(x)), computed as one convolution; for inference only."""
         mean, variance = norm.get_buffer("running_mean"), norm.get_buffer("running_var")
         weight, bias = fuse_conv_bn_weights(
             self.weight, self.bias, mean, variance, norm.eps, norm.weight, norm.bias
@@ -95,12 +96,12 @@ class Conv(nn.Conv2d):
 
 
 class UpConv(nn.ConvTranspose2d):
-    """A transposed convolution of stride 2, computed as a convolution of half its kernel.
+    """A transposed convolution of stride 2, computed as a convolution with a smaller kernel.
 
-    Each of the four phases of the output is a convolution of the input with a part of
-    the kernel: 3x3 taps of a 5x5 kernel, 2x2 of a 3x3. So one convolution to four times
-    the channels and a pixel shuffle give the same numbers. PyTorch's own transposed
-    convolution takes twice as long on a CPU.
+    The output pixels fall into four phases: even or odd row, even or odd column. Each phase is
+    a convolution of the input with part of the kernel: 3x3 weights of a 5x5 kernel, 2x2 of a
+    3x3. One convolution with four times the channels, followed by a pixel shuffle, therefore
+    gives the same numbers in half the time of PyTorch's transposed convolution on a CPU.
     """
 
     def __init__(
@@ -129,9 +130,9 @@ class UpConv(nn.ConvTranspose2d):
             return self.taps(x, self.weight.transpose(0, 1), self.bias)
         n_in, n_out, size = self.weight.shape[:3]
         n_taps = (size + 1) // 2
-        before = 1 - n_taps % 2  # output 0 meets the middle of the kernel
+        before = 1 - n_taps % 2  # aligns the first output with the middle of the kernel
         pad = (before, 1 - before) * 2
-        # (in, out, tap, phase, tap, phase), taps from the last to the first
+        # (in, out, tap, phase, tap, phase), taps in reverse order
         taps = F.pad(self.weight, pad).reshape(n_in, n_out, n_taps, 2, n_taps, 2).flip(2, 4)
         kernel = taps.permute(1, 3, 5, 0, 2, 4).reshape(4 * n_out, n_in, n_taps, n_taps)
         if n_taps % 2 == 0:
@@ -142,9 +143,9 @@ class UpConv(nn.ConvTranspose2d):
 
 
 def run_fused(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
-    """Run layers in inference, batch normalisation folded into the convolutions before it.
+    """Run layers for inference, with batch normalisation folded into the convolutions.
 
-    What is bound by memory goes into the convolutions or happens in place.
+    Rectifiers are applied in place. Both save passes over memory.
     """
     layers = list(layers)
     for layer, following in zip(layers, [*layers[1:], None], strict=True):

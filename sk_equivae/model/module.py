@@ -1,13 +1,13 @@
-"""`EquiVAEModule`: the networks of the model together, and nothing of their training.
+"""`EquiVAEModule`: all networks of the model. Training is elsewhere.
 
 The generative model (Eq. 1) of a row x of class y is::
 
     y ~ Categorical(class_prior)
-    r = r_y, from other rows of class y          (Eq. 2)
+    r = r_y, computed from other rows of class y (Eq. 2)
     v ~ Normal(0, I)
     x ~ p(x | r, v)
 
-and inference goes by::
+and the approximate posterior is::
 
     q(v, y | x) = q(v | r_y, x) q(y | x)         (Eqs. 3 and 5)
 """
@@ -33,7 +33,7 @@ Latents = tuple[int, int]
 
 
 class WithBody(nn.Module):
-    """A network with a body, which may compute in bfloat16; the rest is too small to gain."""
+    """A network with a body. With `amp` the body computes in bfloat16; the rest is too small."""
 
     body: nn.Module
     amp: bool = False
@@ -47,7 +47,7 @@ class WithBody(nn.Module):
 
 
 class InvariantEncoder(WithBody):
-    """f_inv(x) = head(embed(x)); the mean over complements is taken between the two."""
+    """f_inv(x) = head(embed(x)); r_y is the head of a mean of embeddings."""
 
     def __init__(
         self, input_shape: tuple[int, ...], sizes: Architecture, n_invariant: int, n_classes: int
@@ -62,16 +62,16 @@ class InvariantEncoder(WithBody):
         self.linear = output_layer(n_invariant, n_classes)  # used in training only
 
     def embed(self, x: Tensor) -> Tensor:
-        """Return the embedding of single rows."""
+        """Return one embedding per row."""
         return F.relu(self.dense(self.run_body(x)))
 
     def head(self, h: Tensor) -> Tensor:
-        """Return f_inv of an embedding, or r of a mean of embeddings."""
+        """Return f_inv(x) for the embedding of a row, or r_y for a mean of embeddings."""
         return self.output(F.relu(self.hidden(h)))
 
 
 class EquivariantEncoder(WithBody):
-    """q(v | r_y, x) from a body of its own and a dense layer of r_y."""
+    """q(v | r_y, x), from the features of its own body and a dense layer on r_y."""
 
     def __init__(self, input_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
         super().__init__()
@@ -86,18 +86,18 @@ class EquivariantEncoder(WithBody):
         self.log_variance = output_layer(sizes.hidden[1], n_equivariant)
 
     def embed(self, x: Tensor) -> Tensor:
-        """Return the embedding of single rows."""
+        """Return one embedding per row."""
         return F.relu(self.dense(self.run_body(x)))
 
     def forward(self, h: Tensor, r: Tensor) -> Distribution:
-        """Return q(v | r_y, x) of embedded rows (Eq. 3)."""
+        """Return q(v | r_y, x) for the embeddings h of rows (Eq. 3)."""
         joint = torch.cat([h, F.relu(self.dense_r(r))], dim=1)
         mean = self.mean(F.relu(self.hidden_mean(joint)))
         return posterior_v(mean, self.log_variance(F.relu(self.hidden_variance(joint))))
 
 
 class LabelPosterior(WithBody):
-    """Logits of q(y | x), from a body of its own and stop_grad(f_inv(x))."""
+    """Logits of q(y | x), from the features of its own body and stop_grad(f_inv(x))."""
 
     def __init__(
         self, input_shape: tuple[int, ...], sizes: Architecture, n_invariant: int, n_classes: int
@@ -115,7 +115,7 @@ class LabelPosterior(WithBody):
         self.dropout = sizes.dropout
 
     def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
-        """Return the logits; a generator switches dropout on."""
+        """Return the logits; with a generator dropout is on."""
         h = torch.cat([F.relu(self.dense(self.run_body(x))), f_inv.detach()], dim=1)
         for layer in self.hidden:
             h = dropout(F.relu(layer(h)), self.dropout, generator)
@@ -123,7 +123,7 @@ class LabelPosterior(WithBody):
 
 
 class Decoder(WithBody):
-    """The output of p(x | r_y, v): logits or means, and the scale of a Gaussian."""
+    """The parameters of p(x | r_y, v): logits or means, and the scale of a Gaussian."""
 
     def __init__(self, output_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
         super().__init__()
@@ -141,32 +141,35 @@ class Decoder(WithBody):
     def scale(self) -> Tensor:
         """Standard deviation of Gaussian features.
 
-        Adam moves every parameter by about the learning rate, whatever its gradient, and
-        the log of the scale has a long way to go: `log_scale_rate` speeds it up.
+        Adam changes a parameter by about the learning rate per step, whatever its gradient.
+        That is slow for the log of the scale, so `log_scale_rate` multiplies it.
         """
         return (self.log_scale * self.log_scale_rate).exp().clamp(min=self.min_scale)
 
     def forward(self, r: Tensor, v: Tensor) -> Tensor:
-        """Return logits or means."""
+        """Return the logits or means of the features."""
         h = torch.cat([F.relu(self.dense_r(r)), F.relu(self.dense_v(v))], dim=1)
         return self.run_body(F.relu(self.dense(h)))
 
 
 class EquiVAEModule(nn.Module):
-    """All networks of the model, for rows of one shape and a number of classes.
+    """All networks of the model.
 
-    Rows enter as `sk_equivae.fitted.RowSpec` normalises them.
+    Rows must be normalised as by `sk_equivae.fitted.RowSpec`.
 
     Parameters
     ----------
     input_shape : tuple
         `(channels, height, width)` of an image or `(n_features,)` of a tabular row.
     n_classes : int
+        Number of classes.
     n_latents : (int, int)
         Sizes of r and v.
     likelihood : {"bernoulli", "gaussian"}
+        Distribution of a pixel or feature.
     sizes : Architecture
-    seed : int
+        Sizes and parts of the networks.
+    seed : int, default=0
         Seed of the initial weights.
     """
 
@@ -201,22 +204,22 @@ class EquiVAEModule(nn.Module):
             kept = copy.deepcopy(part.body) if network is not None else None
             initialize(part, generator)
             if kept is not None:
-                part.body = kept  # it may be pre-trained
+                part.body = kept  # the user's network may be pre-trained
         nn.init.constant_(self.equivariant.log_variance.bias, sizes.first_log_variance)
 
     @property
     def parts(self) -> tuple[WithBody, ...]:
-        """The four networks."""
+        """The two encoders, the network of q(y | x) and the decoder."""
         return self.invariant, self.equivariant, self.posterior, self.decoder
 
     @property
     def like(self) -> Tensor:
-        """A parameter, for the device and dtype of the networks."""
+        """A tensor on the device and in the dtype of the networks."""
         return self.decoder.log_scale
 
     @property
     def n_hidden(self) -> int:
-        """Size of the embedding between body and head of f_inv."""
+        """Size of an embedding, the input of the head of f_inv."""
         return self.invariant.dense.out_features
 
     def forward(self, x: Tensor) -> Tensor:
@@ -224,13 +227,13 @@ class EquiVAEModule(nn.Module):
         return self.classify(x)
 
     def f_inv(self, x: Tensor) -> Tensor:
-        """Return the invariant representation of single rows."""
+        """Return the invariant representation f_inv(x), one per row."""
         return self.invariant.head(self.invariant.embed(x))
 
     def classify(
         self, x: Tensor, f_inv: Tensor | None = None, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Return the logits of q(y | x) (Eq. 5); a generator switches dropout on."""
+        """Return the logits of q(y | x) (Eq. 5); with a generator dropout is on."""
         return self.posterior(x, self.f_inv(x) if f_inv is None else f_inv, generator)
 
     def encode(self, x: Tensor, r: Tensor) -> Distribution:

@@ -1,8 +1,8 @@
-"""The networks of Appendix B: bodies of the encoders, body of the decoder, initialisation.
+"""The networks of Appendix B: bodies of the encoders and of the decoder, initialisation.
 
-A *body* turns rows into flat features. Every encoder has one of its own, and the decoder
-ends in the mirror of one. Users may replace them: see :func:`make_body` and
-:func:`make_decoder_body` for what a network in their place must do.
+A *body* turns rows into flat features. Every encoder has its own body, and the decoder ends
+in a mirrored one. Users may replace them: :func:`make_body` and :func:`make_decoder_body`
+say what such a network must do.
 """
 
 import copy
@@ -19,7 +19,7 @@ from .layers import Conv, UpConv, run_fused
 # The convolutions end in a grid of about this size. Larger grids are pooled to it, so that
 # the number of parameters does not grow with the image.
 MAX_GRID = 2
-# Of an image below this size a 5x5 kernel would cover the half; it gets 3x3 kernels.
+# Smaller images get 3x3 kernels: a 5x5 kernel would cover half of the image.
 SMALL_IMAGE = 16
 
 Body = nn.Module | Callable[..., nn.Module] | None
@@ -28,7 +28,21 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Architecture:
-    """Sizes and parts of the networks; see `sk_equivae.Networks` for what each one means."""
+    """Sizes and parts of the networks; `sk_equivae.Networks` describes them in full.
+
+    Parameters
+    ----------
+    hidden, filters : tuple of int
+        Units of the two dense layers after a body, and filters of the convolutions.
+    kernel_size, dense : int
+        Size of the kernels, and units of the dense bodies for tabular rows.
+    batch_norm, dropout : bool and float
+        Batch normalisation in the bodies that classify, and dropout in q(y | x).
+    first_log_variance, log_scale_rate, min_scale : float
+        Initial log-variance of q(v | r_y, x); speed and lower limit of a Gaussian's scale.
+    invariant_body, equivariant_body, posterior_body, decoder : module, callable or None
+        Networks of the user; None for those of the paper.
+    """
 
     hidden: tuple[int, int] = (128, 64)
     filters: tuple[int, ...] = (8, 16, 32, 64, 64)
@@ -46,15 +60,15 @@ class Architecture:
 
     @property
     def has_user_networks(self) -> bool:
-        """Whether any network is the user's own."""
+        """Whether any network was given by the user."""
         bodies = (self.invariant_body, self.equivariant_body, self.posterior_body, self.decoder)
         return any(body is not None for body in bodies)
 
 
 def strides(height: int, width: int, n_layers: int = 5) -> tuple[int, ...]:
-    """Return the strides of the convolutions: 1, 2, 2, 2, 2 from 24 pixels on (Appendix B).
+    """Return the strides of the convolutions: 1, 2, 2, 2, 2 for 24 pixels or more (Appendix B).
 
-    Smaller images are halved less often, or the last layers would see one pixel.
+    Smaller images are halved less often; otherwise the last layers would see a single pixel.
 
     Examples
     --------
@@ -81,7 +95,7 @@ def _kernel_size(sizes: Architecture, height: int, width: int) -> int:
 
 
 class ConvBody(nn.Sequential):
-    """Convolutions with rectifiers, the first of stride 1, the others as in `strides`."""
+    """Convolutions with the strides of `strides`, each followed by a rectifier."""
 
     def __init__(self, input_shape: Shape, sizes: Architecture, batch_norm: bool = False):
         channels, height, width = input_shape
@@ -102,14 +116,14 @@ class ConvBody(nn.Sequential):
         super().__init__(*layers, nn.Flatten())
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return flat features."""
+        """Return the features of each row as a vector."""
         if self.training or torch.is_grad_enabled():
             return super().forward(x)  # type: ignore[no-untyped-call]
         return run_fused(self, x)
 
 
 class ConvDecoderBody(nn.Module):
-    """The mirror of `ConvBody`: from flat features to an image of logits or means."""
+    """`ConvBody` in reverse: from flat features to an image of logits or means."""
 
     def __init__(self, n_inputs: int, output_shape: Shape, sizes: Architecture):
         super().__init__()
@@ -140,7 +154,7 @@ class ConvDecoderBody(nn.Module):
 
 
 class DenseBody(nn.Sequential):
-    """Two dense layers in the place of the convolutions, for tabular rows."""
+    """Two dense layers, which replace the convolutions for tabular rows."""
 
     def __init__(self, input_shape: Shape, sizes: Architecture):
         (n_features,) = input_shape
@@ -153,7 +167,7 @@ class DenseBody(nn.Sequential):
 
 
 class DenseDecoderBody(nn.Sequential):
-    """The mirror of `DenseBody`."""
+    """`DenseBody` in reverse."""
 
     def __init__(self, n_inputs: int, output_shape: Shape, sizes: Architecture):
         (n_features,) = output_shape
@@ -163,12 +177,12 @@ class DenseDecoderBody(nn.Sequential):
 
 
 def _own_network(network: nn.Module | Callable[..., nn.Module], *shapes: object) -> nn.Module:
-    """Return a copy of a module, or what a class or function builds for the shapes."""
+    """Return a copy of a module, or the module that a class or function returns."""
     return copy.deepcopy(network if isinstance(network, nn.Module) else network(*shapes))
 
 
 def _output_for_zeros(name: str, network: nn.Module, in_shape: Shape, expected: str) -> Tensor:
-    """Run a network on two rows of zeros, in eval mode so that its statistics stay."""
+    """Run a network on two rows of zeros, in eval mode to leave its statistics unchanged."""
     wanted = f"map a tensor of shape (2, {', '.join(map(str, in_shape))}) to {expected}"
     training = isinstance(network, nn.Module) and network.training
     try:
@@ -192,19 +206,20 @@ def _output_for_zeros(name: str, network: nn.Module, in_shape: Shape, expected: 
 def make_body(
     body: Body, input_shape: Shape, sizes: Architecture, batch_norm: bool = False
 ) -> tuple[nn.Module, int]:
-    """Return a body for rows of `input_shape`, and the number of its outputs.
+    """Return a body for rows of shape `input_shape`, and the number of its outputs.
 
     Parameters
     ----------
     body : torch.nn.Module, callable or None
-        A module is copied; a class or function is called with `input_shape`,
-        `(channels, height, width)` or `(n_features,)`. It maps a float tensor of shape
-        `(n, *input_shape)` to `(n, ...)`, which is flattened. None gives the paper's
-        convolutions, or dense layers for tabular rows.
+        A module is copied; a class or function is called with `input_shape`. The network maps
+        a float tensor of shape `(n, *input_shape)` to `(n, ...)`, which is flattened. None
+        gives the paper's convolutions, or dense layers for tabular rows.
     input_shape : tuple
+        `(channels, height, width)` or `(n_features,)`.
     sizes : Architecture
+        Sizes of the layers if `body` is None.
     batch_norm : bool
-        Put batch normalisation into our own convolutions.
+        Whether to use batch normalisation if `body` is None.
     """
     if body is not None:
         own = _own_network(body, input_shape)
@@ -224,17 +239,20 @@ def make_body(
 def make_decoder_body(
     body: Body, n_inputs: int, output_shape: Shape, sizes: Architecture
 ) -> nn.Module:
-    """Return a decoder body from `n_inputs` to rows of `output_shape`.
+    """Return a decoder body that maps vectors of size `n_inputs` to rows of `output_shape`.
 
     Parameters
     ----------
     body : torch.nn.Module, callable or None
-        A module is copied; a class or function is called with `n_inputs` and
-        `output_shape`. It maps `(n, n_inputs)` to `(n, *output_shape)`: logits for a
-        Bernoulli, means for a Gaussian likelihood.
+        A module is copied; a class or function is called with `n_inputs` and `output_shape`.
+        The network maps a tensor of shape `(n, n_inputs)` to `(n, *output_shape)`: logits for
+        a Bernoulli, means for a Gaussian likelihood.
     n_inputs : int
+        Size of the input.
     output_shape : tuple
+        `(channels, height, width)` or `(n_features,)`.
     sizes : Architecture
+        Sizes of the layers if `body` is None.
     """
     if body is not None:
         own = _own_network(body, n_inputs, output_shape)
@@ -253,20 +271,20 @@ def make_decoder_body(
 
 
 def output_layer(n_inputs: int, n_outputs: int) -> nn.Linear:
-    """Return a linear layer that no rectifier follows."""
+    """Return a linear layer that is not followed by a rectifier."""
     layer = nn.Linear(n_inputs, n_outputs)
     layer.is_output = True  # type: ignore[assignment]
     return layer
 
 
 def initialize(module: nn.Module, generator: torch.Generator) -> None:
-    r"""Draw the weights: He initialisation with the number of inputs an output really sees.
+    r"""Draw the weights by He initialisation, with the actual number of inputs per output.
 
-    An output of a 5x5 transposed convolution of stride 2 sees a quarter of the kernel, and
-    near the border of a small grid much of a kernel sees padding. With the whole kernel as
-    its fan the decoder's output is too small, and the posterior stays collapsed for several
-    epochs. The variance of a weight is :math:`2 / n_{in}`, and :math:`1 / n_{in}` in a
-    layer of `output_layer`, which no rectifier follows.
+    The variance of a weight is :math:`2 / n_{in}`, or :math:`1 / n_{in}` in an
+    `output_layer`. :math:`n_{in}` counts the inputs that an output depends on: a quarter of
+    the kernel in a transposed convolution of stride 2, and less near the border of a small
+    grid. Counting the whole kernel would make the decoder's output too small, and the
+    posterior would stay collapsed for several epochs.
     """
     for layer in module.modules():
         if isinstance(layer, Conv | UpConv):

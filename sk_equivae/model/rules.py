@@ -1,4 +1,4 @@
-"""Three ways from a row to class probabilities: prototype, posterior and likelihood."""
+"""Three rules to compute class probabilities of a row: prototype, posterior and likelihood."""
 
 import torch
 from torch import Tensor
@@ -10,26 +10,29 @@ RULES = ("prototype", "posterior", "likelihood")
 
 
 def to_float64(values: Tensor) -> Tensor:
-    """Return values in float64, on the CPU since not every device has float64.
+    """Return values in float64, on the CPU since not every device supports float64.
 
-    The square of the largest float32 is finite there.
+    In float64 the square of any float32 is finite.
     """
     return values.cpu().double()
 
 
 def prototype_logits(f_inv: Tensor, prototypes: Tensor) -> Tensor:
-    r"""Return the logits of the paper's classifier without parameters (Section 3.1).
+    r"""Return the logits of the paper's parameter-free classifier (Section 3.1).
 
     .. math:: p(\mathrm{label}(x) = y) \propto \exp(-||f_{inv}(x) - r_y||^2)
 
     Parameters
     ----------
     f_inv : Tensor of shape (n, n_invariant)
+        Invariant representations of rows.
     prototypes : Tensor of shape (n_classes, n_invariant)
+        r_y of each class.
 
     Returns
     -------
     logits : Tensor of shape (n, n_classes)
+        Negative squared distances.
 
     Examples
     --------
@@ -43,9 +46,21 @@ def prototype_logits(f_inv: Tensor, prototypes: Tensor) -> Tensor:
 def bound_by_class(module: EquiVAEModule, x: Tensor, r: Tensor, log_prior: Tensor) -> Tensor:
     """Return the bound on log p(x, y) per class (Eq. 4), at the mean of q(v | r_y, x).
 
+    Parameters
+    ----------
+    module : EquiVAEModule
+        The networks.
+    x : Tensor of shape (n, *input_shape)
+        The rows.
+    r : Tensor of shape (n_classes, n_invariant)
+        r_y of each class.
+    log_prior : Tensor of shape (n_classes,)
+        log p(y).
+
     Returns
     -------
     bound : Tensor of shape (n, n_classes)
+        One value per row and class.
     """
     h = module.equivariant.embed(x)
     bounds = []
@@ -65,19 +80,29 @@ def class_logits(
 ) -> Tensor:
     """Return unnormalised log-probabilities of the classes, in float64 and on the CPU.
 
+    Classes that were added after training always get the probability that the prototypes give
+    them, since q(y | x) has no output for them and the decoder was not trained on their r_y.
+    The rule divides the rest among the classes of training.
+
     Parameters
     ----------
     module : EquiVAEModule
+        The networks.
     x : Tensor of shape (n, *input_shape)
+        The rows.
     prototypes : Tensor of shape (n_classes, n_invariant)
-        NaN for a class without any row: its probability is 0.
+        r_y of each class; NaN for a class without any row, whose probability is 0.
     log_prior : Tensor of shape (n_classes,)
+        log p(y).
     rule : {"prototype", "posterior", "likelihood"}
+        How the probabilities are computed; see `predict_with` of the estimators.
     trained : Tensor of int, optional
-        Positions of the classes of training, the outputs of q(y | x), if others have been
-        added since. Those have the probability that the prototypes give them, and what is
-        left is divided by the rule: q(y | x) has no output for a new class, and the decoder
-        never saw its r.
+        Positions of the classes of training; all classes by default.
+
+    Returns
+    -------
+    logits : Tensor of shape (n, n_classes)
+        Unnormalised log-probabilities.
     """
     known = ~prototypes.isnan().any(dim=1).cpu()
     r = prototypes.nan_to_num()

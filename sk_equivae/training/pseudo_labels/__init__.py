@@ -1,14 +1,15 @@
-"""What is believed of the classes of unlabelled rows: a list of sources.
+"""Class probabilities of unlabelled rows during training, from several sources.
 
-Each source is a `Source`: it may look at all rows before training (`prepare`), and revise
-the belief about the rows of a batch in each step (`revise`). They are asked in this order:
+Each source is a `Source`. It may look at all rows before training (`prepare`), and in each
+step it may revise the class probabilities of the rows of a batch (`revise`). The order is:
 
-1. `Teacher`: q(y | x) by the averaged networks;
-2. `Alignment`: classes as frequent as among the labelled rows;
-3. `Graph`: labels spread over a graph of nearest neighbours;
-4. `Discriminant`: a linear discriminant mixed into the graph's evidence.
+1. `Teacher`: q(y | x) of the averaged networks;
+2. `Alignment`: corrects q(y | x) for the class frequencies of the labelled rows;
+3. `Graph`: multiplies q(y | x) by the result of label spreading on a graph of neighbours;
+4. `Discriminant`: mixes a linear discriminant into the result of the graph.
 
-To add a source, write a class in a file of its own, and add it to `Objective.sources`.
+To add a source, write a subclass of `Source` in its own file, and add it to
+`Objective.sources`.
 """
 
 from .alignment import Alignment

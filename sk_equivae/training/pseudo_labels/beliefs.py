@@ -1,4 +1,4 @@
-"""What is made of q(y | x) of unlabelled rows before the objective uses it."""
+"""Steps between the class probabilities q(y | x) of unlabelled rows and the objective."""
 
 import torch
 from torch import Tensor
@@ -7,12 +7,25 @@ from .source import normalized
 
 
 def truncate(q_y: Tensor, threshold: float, max_classes: int) -> Tensor:
-    """Return q(y | x) without the classes below `threshold`, normalised again.
+    """Return q(y | x) without improbable classes, normalised again.
 
-    Eq. 6 holds for any q(y | x), so with the truncated one it is still a bound, and
-    classes of probability 0 need not be decoded. The most probable class stays. At most
-    `max_classes` stay: at the start of training all classes are plausible, and decoding
-    all of them teaches little. The threshold 0 is the exact sum.
+    Eq. 6 is a bound for any q(y | x), also for a truncated one, and classes of probability 0
+    need not be decoded. The most probable class is always kept.
+
+    Parameters
+    ----------
+    q_y : Tensor of shape (n, n_classes)
+        Class probabilities.
+    threshold : float
+        Classes below this probability are left out. With 0 all classes are kept.
+    max_classes : int
+        At most this many classes are kept per row. It limits the cost at the start of
+        training, when all classes are plausible and decoding all of them teaches little.
+
+    Returns
+    -------
+    q_y : Tensor of shape (n, n_classes)
+        Probabilities that sum to 1 in each row.
 
     Examples
     --------
@@ -30,6 +43,21 @@ def truncate(q_y: Tensor, threshold: float, max_classes: int) -> Tensor:
 
 
 def confident_targets(y: Tensor, q_y: Tensor, confidence: float) -> Tensor:
-    """Return codes of labelled rows and of unlabelled rows of a confident q(y | x), else -1."""
+    """Return one class code per row, and -1 for unlabelled rows that are not confident.
+
+    Parameters
+    ----------
+    y : Tensor of shape (n,)
+        Class codes; -1 for unlabelled rows.
+    q_y : Tensor of shape (n, n_classes)
+        Class probabilities.
+    confidence : float
+        An unlabelled row gets its most probable class if the probability is at least this.
+
+    Returns
+    -------
+    codes : Tensor of shape (n,)
+        The class codes.
+    """
     probability, code = q_y.detach().max(dim=1)
     return torch.where(y >= 0, y, torch.where(probability >= confidence, code, -1))

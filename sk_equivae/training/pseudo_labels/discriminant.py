@@ -1,10 +1,10 @@
-"""A linear discriminant beside the graph: what distances between tabular rows do not tell.
+"""A linear discriminant that complements the graph for tabular rows.
 
-Features of tabular rows have units and spreads of their own, and a neighbour by all of them
-together may be of another class. If the classes are clouds of one shape, a linear discriminant
-finds the directions that count, once it has the graph's labels to learn from. Whether they are
-such clouds shows in where it draws its line: it should separate no more neighbours than the
-graph's own line does.
+The features of tabular rows differ in unit and relevance, so nearest neighbours may belong to
+different classes. If the classes are normal with the same covariance, a linear discriminant
+finds the relevant directions once it can learn from the labels of the graph. Whether it fits the
+data shows at its decision boundary, which should separate no more neighbours from each other than
+the graph's own classes do.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,24 @@ from sklearn.utils._param_validation import Interval
 
 from .source import Codes, Floats, Problem, Source
 
-# Of features of variance 1: a feature that never changes must not decide.
+# Added to the variances, so that a constant feature has no influence. Features have variance 1.
 SMALLEST_VARIANCE = 1e-6
 
 
 def cut_fraction(graph: csr_array, codes: Codes) -> float:
-    """Return the fraction of edges of a graph between rows of different classes.
+    """Return the fraction of the edges of a graph that connect rows of different classes.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Weights of the edges.
+    codes : ndarray of shape (n,)
+        The class of each row.
+
+    Returns
+    -------
+    fraction : float
+        Weight of these edges, relative to all edges.
 
     Examples
     --------
@@ -38,21 +50,26 @@ def cut_fraction(graph: csr_array, codes: Codes) -> float:
 
 
 def fit_discriminant(Z: Floats, posterior: Floats, prior: Floats) -> Callable[[Floats], Floats]:
-    r"""Return p(y | x) of any rows if the classes are normal with one covariance.
+    r"""Fit a linear discriminant to rows with class probabilities in place of labels.
 
     .. math:: d(y|x) \propto p(y) \, \mathcal{N}(x; \mu_y, \Sigma)
 
-    It is scikit-learn's LinearDiscriminantAnalysis with a shrunk covariance, for rows that
-    belong to several classes in part.
+    With one-hot probabilities this is scikit-learn's `LinearDiscriminantAnalysis` with a shrunk
+    covariance.
 
     Parameters
     ----------
     Z : ndarray of shape (n, n_features)
         The rows to learn from.
     posterior : ndarray of shape (n, n_classes)
-        To which part they belong to each class.
+        Their class probabilities.
     prior : ndarray of shape (n_classes,)
-        0 for a class without rows.
+        Prior p(y) of the classes; 0 for a class without rows.
+
+    Returns
+    -------
+    classify : callable
+        Returns d(y | x) of shape (n, n_classes) for rows of shape (n, n_features).
     """
     from scipy.spatial.distance import cdist  # imported when needed, as in `graph`
     from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
@@ -76,22 +93,30 @@ def fit_discriminant(Z: Floats, posterior: Floats, prior: Floats) -> Callable[[F
 
 
 class Discriminant(Source):
-    r"""Mix the graph's probabilities with those of a discriminant that learns from the mixture.
+    r"""Mix the class probabilities of the graph with those of a linear discriminant.
 
     .. math:: g(y|x) = (1 - \tau) \, g_{graph}(y|x) + \tau \, d(y|x)
 
-    The discriminant learns from its own answers: this is expectation maximisation, with
-    labels that stay. It needs the graph, and is used for tabular rows only.
+    The discriminant is fitted to this mixture in turn, for several rounds. This is expectation
+    maximisation in which given labels stay fixed. It needs the graph, and is used for tabular
+    rows only.
 
     Parameters
     ----------
     n_rounds : int, default=10
         Rounds of expectation maximisation.
     max_weight : float, default=0.99
-        Largest weight :math:`\tau`, so that the graph always has a say.
+        Largest weight :math:`\tau` of the discriminant.
     max_cut_ratio : float, default=2
-        The discriminant has no say if it separates this many times as many neighbours as
-        the graph's own classes do.
+        The weight falls to 0 as the classes of the discriminant separate more neighbours than
+        those of the graph do, and is 0 once they separate this many times as many.
+
+    Examples
+    --------
+    >>> from sk_equivae import Discriminant, EquiVAEClassifier, Objective
+    >>> clf = EquiVAEClassifier(objective=Objective(discriminant=Discriminant(n_rounds=5)))
+    >>> clf.get_params()["objective__discriminant__n_rounds"]
+    5
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -106,7 +131,13 @@ class Discriminant(Source):
         self.max_cut_ratio = max_cut_ratio
 
     def prepare(self, problem: Problem) -> None:
-        """Revise what the graph believes."""
+        """Mix the discriminant into the class probabilities of the graph.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows and labels, after `Graph.prepare`; its `posterior` is replaced.
+        """
         if problem.graph is None or problem.data.spec.is_image:
             return
         assert problem.Z is not None
@@ -115,7 +146,19 @@ class Discriminant(Source):
         problem.posterior = self.mix(problem.Z, problem.graph, problem.posterior, codes)
 
     def weight(self, graph: csr_array, by_discriminant: Codes, by_graph: Codes) -> float:
-        """Return the weight of the discriminant: the largest if it separates no more neighbours.
+        """Return the weight of the discriminant; see `max_weight` and `max_cut_ratio`.
+
+        Parameters
+        ----------
+        graph : csr_array of shape (n, n)
+            Graph of nearest neighbours.
+        by_discriminant, by_graph : ndarray of shape (n,)
+            Class codes of the rows by the discriminant and by the graph.
+
+        Returns
+        -------
+        weight : float
+            A value in [0, `max_weight`].
 
         Examples
         --------
@@ -140,15 +183,18 @@ class Discriminant(Source):
         Parameters
         ----------
         Z : ndarray of shape (n, n_features)
+            The rows.
         graph : csr_array of shape (n, n)
+            Graph of nearest neighbours.
         posterior : ndarray of shape (n, n_classes)
-            By the graph; all classes are equal in rows that no label reaches.
+            Class probabilities by the graph; uniform for rows that no label reaches.
         codes : ndarray of shape (n,)
-            -1 where there is no label.
+            Class codes; -1 for unlabelled rows.
 
         Returns
         -------
         posterior : ndarray of shape (n, n_classes)
+            The mixture.
         """
         n_classes = posterior.shape[1]
         labeled = codes >= 0

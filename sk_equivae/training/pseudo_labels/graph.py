@@ -1,12 +1,9 @@
-"""Labels spread over a graph of nearest neighbours, before there is a network to ask.
+"""Label spreading over a graph of nearest neighbours, before training.
 
-The first labels that a network gives to unlabelled rows are poor, and it learns some of its
-own mistakes by heart. A graph of the rows makes other mistakes: a chain of similar rows may
-be far from all labels to the network. So the two label together, by the product of their
-probabilities.
-
-The parts of scikit-learn that only the graph needs are imported when it is built: they take
-as long to import as the rest of the package.
+The first predictions of a network for unlabelled rows are poor, and it goes on to learn some of
+its own mistakes. A graph of neighbours makes different mistakes: it follows chains of similar
+rows that lead far away from any label. So the class probabilities of the two are multiplied.
+What only the graph needs of scikit-learn is imported inside functions, since it is slow to import.
 """
 
 import warnings
@@ -25,42 +22,46 @@ from ..batches import OrderedBatches, TrainingRows
 from .source import Codes, Floats, Problem, Source, UnlabeledRows, normalized
 
 ROWS_AT_ONCE = 1024
-# Values that PCA is fitted on, at most; more do not change the components.
+# PCA is fitted to at most this many rows or values; more would not change the components.
 PCA_ROWS, PCA_VALUES = 4_096, 2**26
 POWERS = (0.0, *np.geomspace(0.25, 16, 13))
-# The range of a feature is about this many standard deviations.
+# The range of a typical feature, in standard deviations.
 USUAL_DEVIATIONS = 4.0
 
 
 class Graph(Source):
     """Spread the labels over a graph of nearest neighbours.
 
-    How far the result is trusted is found by holding labels out: it is raised to the power
-    under which labels that were held out are most likely.
+    The resulting class probabilities are raised to a power, which is chosen by cross-validation
+    on the labels: the better the graph predicts held-out labels, the larger its influence.
 
     Parameters
     ----------
     max_labeled : float, default=1/6
-        The graph is used if at most this share of the rows is labelled. From more labels
-        the network learns what the graph does not know. 1 always uses it.
+        The graph is used only if at most this share of the rows is labelled.
     n_neighbors : int, default=7
+        Number of nearest neighbours of each row.
     n_components : int, default=50
-        Rows with more features are compared by their first principal components, where
-        neighbours are better and found sooner.
+        Rows with more features are reduced to this many principal components.
     max_rows : int, default=65536
-        Rows in the graph. More make a better graph, at a cost that grows with the square.
+        Largest number of rows in the graph. The cost grows quadratically.
     alpha : (float, float), default=(0.9, 0.99)
-        Least and largest share of its label that a row takes from its neighbours in a
-        step. In between it is the share of unlabelled rows: the fewer labels, the farther
-        they have to go.
+        Range of the share of its label that a row takes from its neighbours in each step.
+        Within this range it is the share of unlabelled rows: few labels have to travel far.
     n_steps : int, default=200
+        Number of steps of label spreading.
     max_deviations : float, default=8
-        Features of tabular rows are compared by their range, of which at most this many
-        standard deviations count.
+        A feature of tabular rows is divided by its range, or by this many standard deviations.
     n_folds : int, default=5
-        Folds of labels held out; at most the labels of the smallest class.
+        Number of folds of the cross-validation; at most the labels of the smallest class.
     smallest : float, default=1e-3
-        Probability shared by all classes, so that the graph rules no class out.
+        Probability that is divided equally among all classes, so that no class is ruled out.
+
+    Examples
+    --------
+    >>> from sk_equivae import EquiVAEClassifier, Graph, Objective
+    >>> EquiVAEClassifier(objective=Objective(graph=Graph(n_neighbors=10))).objective.graph
+    Graph(n_neighbors=10)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -103,7 +104,13 @@ class Graph(Source):
     # ---------------------------------------------------------------- the source
 
     def prepare(self, problem: Problem) -> None:
-        """Build the graph and spread the labels."""
+        """Build the graph and spread the labels.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows and labels; `rows`, `Z`, `graph` and `posterior` are set if it is used.
+        """
         data, n_classes = problem.data, problem.n_classes
         if problem.labeled_share > self.max_labeled or len(data) < 2:
             return
@@ -115,13 +122,24 @@ class Graph(Source):
         problem.rows, problem.Z, problem.graph = rows, Z, graph
 
     def revise(self, q_y: Tensor, rows: UnlabeledRows) -> Tensor:
-        r"""Return :math:`\tilde q(y|x) \propto q(y|x) \, g(y|x)`, as of independent evidence."""
+        r"""Return :math:`\tilde q(y|x) \propto q(y|x) \, g(y|x)`.
+
+        Parameters
+        ----------
+        q_y, rows : Tensor of shape (n, n_classes) and UnlabeledRows
+            Class probabilities so far, and the rows, whose `evidence` is g(y | x).
+
+        Returns
+        -------
+        q_y : Tensor of shape (n, n_classes)
+            The product, normalised.
+        """
         return q_y if rows.evidence is None else normalized(q_y * rows.evidence)
 
     # ---------------------------------------------------------------- its steps
 
     def _rows(self, data: TrainingRows, rng: np.random.RandomState) -> NDArray[np.intp]:
-        """Return rows for the graph, of which at most half are labelled."""
+        """Return the rows of the graph; if `max_rows` limits them, at most half are labelled."""
         is_labeled = data.own_codes >= 0
         labeled, unlabeled = data.rows[is_labeled], data.rows[~is_labeled]
         if len(data.rows) > self.max_rows:
@@ -132,15 +150,14 @@ class Graph(Source):
     def _components(
         self, data: TrainingRows, rows: NDArray[np.intp], seed: int
     ) -> NDArray[np.float32]:
-        """Return rows between which distances mean something."""
+        """Return rows scaled, and reduced by PCA, so that distances are meaningful."""
         from sklearn.decomposition import PCA
 
         def flat(some: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
             for inputs, _ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
                 yield inputs["x"].flatten(1).cpu().float().numpy()
 
-        # pixels have the same unit, features have not
-        scale: Any = np.float32(1)
+        scale: Any = np.float32(1)  # pixels share a unit, features do not
         if not data.spec.is_image:
             scale = self._feature_units(flat(rows)).astype(np.float32)
         n_features = int(np.prod(data.spec.input_shape))
@@ -153,11 +170,9 @@ class Graph(Source):
         return np.concatenate([pca.transform(x / scale) for x in flat(rows)])
 
     def _feature_units(self, chunks: Iterable[NDArray[np.float32]]) -> Floats:
-        """Return what to divide each feature by, so that distances weigh them alike.
+        """Return a divisor for each feature, proportional to its range.
 
-        The range of the feature. In units of its standard deviation a feature that hardly
-        ever changes is far away when it does, and the few rows where it does become each
-        other's neighbours.
+        Divided by its standard deviation, a nearly constant feature would dominate distances.
         """
         from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -169,7 +184,18 @@ class Graph(Source):
         return np.where(most > 0, np.minimum(ranges.data_range_, most), 1.0) / USUAL_DEVIATIONS
 
     def neighbors(self, Z: Floats) -> csr_array:
-        """Return who is among the nearest neighbours of whom; 2 where it is mutual."""
+        """Return the symmetric graph of nearest neighbours.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, n_components)
+            The rows.
+
+        Returns
+        -------
+        graph : csr_array of shape (n, n)
+            2 where two rows are neighbours of each other, 1 where only one is of the other.
+        """
         from sklearn.neighbors import kneighbors_graph
 
         n_neighbors = min(self.n_neighbors, len(Z) - 1)
@@ -177,30 +203,26 @@ class Graph(Source):
         return csr_array(graph + graph.T)
 
     def spread(self, graph: csr_array, codes: Codes, n_classes: int) -> Floats:
-        r"""Return how much of the labels of each class reaches each row (Zhou et al., 2004).
+        r"""Spread the labels over the graph (Zhou et al., 2004).
 
         .. math:: F \leftarrow \alpha D^{-1/2} W D^{-1/2} F + (1 - \alpha) Y
 
-        with the graph W, its degrees D and the one-hot labels Y.
+        where W is the graph, D its degrees and Y the one-hot labels.
 
         Parameters
         ----------
         graph : csr_array of shape (n, n)
-            How near the rows are; symmetric.
-        codes : ndarray of shape (n,)
-            -1 where there is no label.
-        n_classes : int
+            The graph; symmetric.
+        codes, n_classes : ndarray of shape (n,) and int
+            Class codes, -1 for unlabelled rows, and number of classes.
 
         Returns
         -------
         spread : ndarray of shape (n, n_classes)
-            Rows sum to 1; all classes are equal in rows that no label reaches.
+            F, normalised to class probabilities; uniform for rows that no label reaches.
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from scipy.sparse import csr_array
-        >>> from sk_equivae.training.pseudo_labels import Graph
         >>> path = csr_array(np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1))
         >>> Graph().spread(path, np.array([0, -1, -1, -1, 1]), 2).argmax(axis=1)[[0, 1, 3, 4]]
         array([0, 0, 1, 1])
@@ -212,7 +234,7 @@ class Graph(Source):
             kernel=lambda X, y=None: graph, alpha=alpha, max_iter=self.n_steps, tol=0
         )
         with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # `n_steps` are enough
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it runs for `n_steps` steps
             model.fit(np.zeros((len(codes), 1)), codes)
         spread = np.zeros((len(codes), n_classes))
         spread[:, model.classes_] = np.nan_to_num(model.label_distributions_)
@@ -220,14 +242,22 @@ class Graph(Source):
         return spread
 
     def sharpen(self, spread: Floats, power: float) -> Floats:
-        r"""Return probabilities proportional to a power, mixed with a little of all classes.
+        r"""Raise class probabilities to a power, and mix them with the uniform distribution.
 
         .. math:: g(y|x) = (1 - \epsilon) F_{xy}^\beta / \sum_{y'} F_{xy'}^\beta + \epsilon / K
 
+        Parameters
+        ----------
+        spread, power : ndarray of shape (n, n_classes) and float
+            Class probabilities F, and the power :math:`\beta`.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n, n_classes)
+            Class probabilities g(y | x).
+
         Examples
         --------
-        >>> import numpy as np
-        >>> from sk_equivae.training.pseudo_labels import Graph
         >>> Graph().sharpen(np.array([[0.6, 0.4]]), 3.0).round(2)
         array([[0.77, 0.23]])
         """
@@ -236,10 +266,19 @@ class Graph(Source):
         return (1 - self.smallest) * raised + self.smallest / spread.shape[1]
 
     def best_power(self, graph: csr_array, codes: Codes, n_classes: int, seed: int) -> float:
-        """Return the power for `sharpen` under which held-out labels are most likely.
+        """Return the power for `sharpen` with the largest likelihood of held-out labels.
 
-        0 where the graph says nothing about the classes; 1 where a class has a single
-        label, so that none can be held out.
+        Parameters
+        ----------
+        graph, codes, n_classes : csr_array, ndarray and int
+            The graph and the labels, as for `spread`.
+        seed : int
+            Seed of the folds.
+
+        Returns
+        -------
+        power : float
+            0 if the graph predicts no labels; 1 if a class has a single one to hold out.
         """
         from sklearn.model_selection import StratifiedKFold
 
@@ -254,7 +293,7 @@ class Graph(Source):
             known = codes.copy()
             known[labeled[out]] = -1
             held_out[out] = self.spread(graph, known, n_classes)[labeled[out]]
-        # One more label, of any class: if all of a few labels were found, the next may be missed.
+        # plus one label spread over all classes: the graph may be wrong about the next label
         target = np.eye(n_classes)[codes[labeled]] + 1 / (len(labeled) * n_classes)
         likelihood = [(target * np.log(self.sharpen(held_out, power))).sum() for power in POWERS]
         return float(POWERS[int(np.argmax(likelihood))])

@@ -1,4 +1,4 @@
-"""The interface of a source of beliefs about unlabelled rows."""
+"""The interface of a source of class probabilities for unlabelled rows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,16 +27,19 @@ class Problem:
     Attributes
     ----------
     data : TrainingRows
+        The rows, labelled and unlabelled.
     n_classes : int
+        Number of classes.
     seed : int
-    rows : ndarray of shape (n_known,)
-        The rows of `data.X` that the sources so far know something about.
-    posterior : ndarray of shape (n_known, n_classes)
-        What they believe of the classes of these rows.
+        Seed of the random numbers.
+    rows : ndarray of shape (n_known,) or None
+        Positions of the rows of `data.X` that a source has class probabilities for.
+    posterior : ndarray of shape (n_known, n_classes) or None
+        Class probabilities of these rows.
     Z : ndarray of shape (n_known, n_components) or None
-        These rows, as distances between them are measured.
+        Features of these rows, scaled so that distances are meaningful.
     graph : csr_array of shape (n_known, n_known) or None
-        Their neighbours.
+        Graph of nearest neighbours among these rows.
     """
 
     data: TrainingRows
@@ -49,12 +52,12 @@ class Problem:
 
     @cached_property
     def labeled_share(self) -> float:
-        """The share of the rows that is labelled."""
+        """Share of labelled rows."""
         return float(np.mean(self.data.own_codes >= 0))
 
     @property
     def evidence(self) -> NDArray[np.float32] | None:
-        """What the sources believe of each row of `data.X`; all classes are equal by default."""
+        """Class probabilities of all rows of `data.X`; uniform where no source has any."""
         if self.rows is None:
             return None
         shape = len(self.data.X), self.n_classes
@@ -64,16 +67,20 @@ class Problem:
 
 
 class UnlabeledRows(NamedTuple):
-    """The unlabelled rows of a batch, as sources see them in a step.
+    """The unlabelled rows of a batch, as sources see them in a training step.
 
     Attributes
     ----------
     x : Tensor of shape (n, *input_shape)
+        The rows, not augmented.
     evidence : Tensor of shape (n, n_classes) or None
+        Their class probabilities from before training; see `Problem.evidence`.
     teacher : EquiVAEModule
         The averaged networks.
     log_prior : Tensor of shape (n_classes,)
+        log p(y).
     training : bool
+        False during validation.
     """
 
     x: Tensor
@@ -84,21 +91,40 @@ class UnlabeledRows(NamedTuple):
 
 
 class Source(BaseEstimator):
-    """One source of beliefs about the classes of unlabelled rows.
+    """A source of class probabilities for unlabelled rows.
 
-    Sources are asked one after the other; each may revise what those before it believe.
+    Sources are applied one after the other; each may revise the result of those before it.
     """
 
     def prepare(self, problem: Problem) -> None:
-        """Look at all rows before training; may revise `problem.posterior`."""
+        """Look at all rows before training; does nothing by default.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows and labels. A source may set or revise `problem.posterior`.
+        """
 
     def revise(self, q_y: Tensor, rows: UnlabeledRows) -> Tensor:
-        """Return the revised belief about the rows of a batch, of shape (n, n_classes)."""
+        """Return the revised class probabilities of a batch; unchanged by default.
+
+        Parameters
+        ----------
+        q_y : Tensor of shape (n, n_classes)
+            Class probabilities so far.
+        rows : UnlabeledRows
+            The unlabelled rows of the batch.
+
+        Returns
+        -------
+        q_y : Tensor of shape (n, n_classes)
+            The revised probabilities.
+        """
         return q_y
 
 
 class Teacher(Source):
-    """q(y | x) by the averaged networks, on rows that are not augmented."""
+    """q(y | x) of the averaged networks, for rows that are not augmented."""
 
     def revise(self, q_y: Tensor, rows: UnlabeledRows) -> Tensor:
         """Return the teacher's q(y | x)."""

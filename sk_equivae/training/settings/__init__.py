@@ -1,4 +1,4 @@
-"""What a user can set of the learning, and every "auto" rule.
+"""The settings of training, and the rules behind every "auto".
 
 Reading order: `nested`, `objective`, `networks`, `plan`.
 """

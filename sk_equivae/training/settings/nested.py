@@ -1,4 +1,4 @@
-"""Settings inside of settings, which a search can reach."""
+"""Nested settings that `set_params` and a grid search can reach."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -7,24 +7,26 @@ from sklearn.base import BaseEstimator, clone
 
 
 class NestedSettings(BaseEstimator):
-    """Settings that may be given by name, and whose fields can still be set.
+    """Settings whose nested settings may be given by name.
 
-    `set_params(objective__label_weight=2)` works when `objective` is "auto": the name is
-    replaced by the settings that it stands for first.
+    `set_params(objective__label_weight=2)` also works while `objective` is "auto": the name is
+    first replaced by the settings that it stands for.
     """
 
     _named_settings: ClassVar[dict[str, dict[str, Callable[[], Any]]]] = {}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of nested settings as `name__field`.
+        """Set parameters; fields of nested settings as `name__field`.
 
         Parameters
         ----------
         **params : dict
+            The parameters and their values.
 
         Returns
         -------
         self : object
+            The object itself.
         """
         for name, named in self._named_settings.items():
             value = params.get(name, getattr(self, name))
@@ -41,16 +43,16 @@ class NestedSettings(BaseEstimator):
         return self
 
     def _nested(self, name: str) -> Any:
-        """Return a nested setting: the object given, or what a name stands for."""
+        """Return a nested setting; a name is replaced by what it stands for."""
         value = getattr(self, name)
         return self._named_settings[name][value]() if isinstance(value, str) else value
 
     def _resolved(self, name: str) -> Any:
-        """Return a copy of a nested setting, which training may write to."""
+        """Return a copy of a nested setting, which training may change."""
         return clone(self._nested(name), safe=False)
 
     def check(self) -> None:
-        """Raise if a parameter, or one of nested settings, is not what it may be."""
+        """Raise if a parameter, or a field of nested settings, is not valid."""
         self._validate_params()
         for name in self._named_settings:
             nested = getattr(self, name)

@@ -14,49 +14,52 @@ _POSITIVE = Interval(Integral, 1, None, closed="left")
 class Networks(NestedSettings):
     """Sizes and parts of the networks; Appendix B of the paper by default.
 
-    Pass it as `networks` to an estimator. Search a field as `networks__dropout`.
+    Pass it to an estimator as `networks`. A grid search reaches its fields by names such as
+    `networks__dropout`.
 
     Parameters
     ----------
     invariant_body, equivariant_body, posterior_body : module or callable, default=None
-        Networks to use instead of the paper's convolutions (dense layers for tabular
-        rows). A `torch.nn.Module` is copied; a class or function is called with the shape
-        of a row, (c, h, w) or (n_features,). Either keeps its weights. Maps (n, *shape) to
-        (n, ...).
+        Networks to use instead of the paper's convolutions (dense layers for tabular rows) in
+        f_inv(x), q(v|r_y,x) and q(y|x). A `torch.nn.Module` is copied; a class or function is
+        called with the shape of a row, (c, h, w) or (n_features,). Initial weights are kept, so
+        the network may be pre-trained. It maps a tensor of shape (n, *shape) to (n, ...).
     decoder : module or callable, default=None
-        Network to use instead of the transposed convolutions. Likewise; a class or function
-        is called with the number of inputs and the shape of a row. Maps (n, n_inputs) to
-        (n, *shape): logits for a Bernoulli, means for a Gaussian.
+        Network to use instead of the transposed convolutions. A `torch.nn.Module` is copied; a
+        class or function is called with the number of inputs and the shape of a row. It maps
+        a tensor of shape (n, n_inputs) to (n, *shape): logits for a Bernoulli likelihood, means
+        for a Gaussian one.
     hidden : (int, int) or "auto", default="auto"
-        Units of the dense layers after a body. "auto": (128, 64), and half of it for latents
-        of at most 8 dimensions, as in the paper.
+        Units of the two dense layers after a body. As in the paper, "auto" is (128, 64), or
+        (64, 32) if both representations have at most 8 dimensions.
     filters : tuple of int, default=(8, 16, 32, 64, 64)
-        Filters of the convolutions, one layer each; the decoder has them in reverse. More
+        Number of filters of each convolution; the decoder uses them in reverse. Increase them
         for images with much detail.
     kernel_size : int, default=5
-        Of the convolutions; at most 3 for images below 16 pixels.
+        Size of the kernels of the convolutions; at most 3 for images smaller than 16 pixels.
     dense : int, default=128
-        Units of the dense layers that take the place of the convolutions for tabular rows.
+        Units of the dense layers that replace the convolutions for tabular rows.
     batch_norm : bool, default=True
-        Batch normalisation in the convolutions of f_inv(x) and q(y|x), the two that
-        classify. In the path of v it costs more of the bound than it gives. False in the
-        paper.
+        Whether to use batch normalisation in the convolutions of f_inv(x) and q(y|x). The
+        encoder of v and the decoder never use it, since it makes the bound worse. False in
+        the paper.
     dropout : float in [0, 1), default=0.1
-        In the dense layers of q(y|x). The paper has dropout there without a number.
+        Dropout rate in the dense layers of q(y|x). The paper uses dropout but gives no rate.
     first_log_variance : float, default=-3.0
-        Log-variance of q(v|r_y,x) before training. With v of unit noise the decoder learns
-        to do without it, and the posterior collapses; with little noise v is of use from
-        the first step.
+        Log-variance of q(v|r_y,x) before training. A low value makes v informative from the
+        first step. With unit variance the decoder learns to ignore v: the posterior collapses.
     log_scale_rate : float, default=10.0
-        Factor of the learning rate of a Gaussian's log-scale, which has a long way to go.
+        Factor by which the log standard deviation of a Gaussian likelihood learns faster than
+        other parameters.
     min_scale : float, default=0.1
-        Smallest standard deviation of a Gaussian feature, in units of the feature's own.
-        Without a limit the density of a constant feature grows for ever.
+        Smallest standard deviation of a Gaussian likelihood, in units of the standard deviation
+        of the feature. Without a limit the density of a constant feature would grow forever.
     amp : bool or "auto", default="auto"
-        Compute the bodies in bfloat16. "auto": on CUDA devices that are made for it.
+        Whether to compute the bodies in bfloat16. "auto" does so on CUDA devices that support
+        it natively.
     compile : bool, default=False
-        Compile the bodies with `torch.compile`. Pays for long trainings on a GPU; where it
-        cannot work there is a warning, and training goes on without.
+        Whether to compile the bodies with `torch.compile`, which pays off for long trainings on
+        a GPU. If compilation fails, a warning is raised and training goes on without it.
 
     Examples
     --------
@@ -119,7 +122,18 @@ class Networks(NestedSettings):
         self.compile = compile
 
     def architecture(self, n_latents: tuple[int, int]) -> Architecture:
-        """Return the sizes for latents of some dimensions, checked and without "auto"."""
+        """Check the fields, and return them with every "auto" resolved.
+
+        Parameters
+        ----------
+        n_latents : (int, int)
+            Sizes of r and v.
+
+        Returns
+        -------
+        architecture : Architecture
+            Sizes and parts of the networks.
+        """
         hidden = self.hidden
         if isinstance(hidden, str):
             hidden = (128, 64) if max(n_latents) > 8 else (64, 32)
@@ -135,7 +149,7 @@ class Networks(NestedSettings):
 
 
 def _ints(name: str, values: Any, length: int | None = None) -> tuple[int, ...]:
-    """Return positive ints as a tuple, or raise."""
+    """Return a tuple of positive ints, or raise if the values are not."""
     of_length = (
         f"a tuple of {length} positive ints" if length else "a tuple of 2 or more positive ints"
     )

@@ -1,4 +1,4 @@
-"""`Objective`: what training maximises, and what it believes of unlabelled rows."""
+"""`Objective`: the function that training maximises, and how it uses unlabelled rows."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,70 +13,72 @@ _FRACTION = Interval(Real, 0, 1, closed="both")
 
 
 class Objective(NestedSettings):
-    """What training maximises, and what it believes of unlabelled rows.
+    """The function that training maximises, and how it uses unlabelled rows.
 
-    Pass it as `objective` to an estimator. "auto" values depend on the data. Search a field
-    as `objective__label_weight`.
+    Pass it to an estimator as `objective`. A grid search reaches its fields by names such as
+    `objective__label_weight`. The symbols are explained in `EquiVAEClassifier`.
 
     Parameters
     ----------
     labeled_share : float or "auto", default="auto"
-        The part of the bound on all rows (Eq. 7) that labelled rows make up. "auto": their
-        share of the rows, as the equation says. Raise it if the classes of labelled rows
-        are reconstructed badly.
+        Weight of the labelled rows in the bound on all rows (Eq. 7), relative to the total.
+        "auto" is their share of the rows, as in the equation. Increase it if labelled rows are
+        reconstructed badly.
     label_weight : float, default=1.0
         Weight of log q(y|x) of labelled rows.
     class_threshold : float in [0, 1), default=0.01
-        Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6), which
-        saves decoding them. 0 is the exact sum.
+        Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6), and need not
+        be decoded. 0 is the exact sum.
     max_classes : int, default=3
-        At most this many classes stay in the sum, unless `class_threshold` is 0. More cost
-        time and teach little while all classes are still plausible.
+        Largest number of classes in the sum, unless `class_threshold` is 0. More classes take
+        longer and teach little at the start of training, when all classes are plausible.
     kl_warmup : float in [0, 1] or "auto", default="auto"
-        The part of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0
-        to 1, so that v is of use before it costs. "auto": 0.4 for images; 0 for tabular
-        rows, whose v, when it is free, takes over what r should hold. 0 in the paper. Not
-        used by `partial_fit`.
+        Fraction of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0 to 1,
+        so that the decoder learns to use v first. "auto" is 0.4 for images and 0 for tabular
+        rows, where v would take over information that belongs in r_y. 0 in the paper. Not used
+        by `partial_fit`.
     consistency_weight : float, default=1.0
-        Weight of log q(y|x) of confident unlabelled rows, as the averaged networks label
-        them and the augmented row shows them. 0 in the paper.
+        Weight of log q(y|x) of augmented unlabelled rows, at the class that the averaged
+        networks confidently predict for the row itself. 0 in the paper.
     prototype_weight : float or "auto", default="auto"
-        Weight of the log-probability of a row's class by its distance to the classes.
-        "auto": n_features / 12, at least 1, since the bound grows with the features. 0 in
-        the paper.
+        Weight of the log-probability of a row's class under the "prototype" rule of
+        `predict_with`. "auto" is n_features / 12, but at least 1, since the bound grows with
+        the number of features. 0 in the paper.
     linear_weight : float, default=3.0
-        Weight of the same by a linear function of f_inv(x), relative to
-        `prototype_weight`. Where f_inv does not tell classes apart yet, distances have no
-        gradient and f_inv would stay constant; a linear function leads away from there.
+        Weight of the log-probability of a row's class by a linear classifier on f_inv(x),
+        relative to `prototype_weight`. It gets training started: as long as f_inv does not
+        separate the classes, distances to the prototypes have no gradient.
     teacher_decay : float in [0, 1), default=0.99
-        Decay of the moving average of the weights. The averaged networks label the
-        unlabelled rows during training and predict after it. 0: no average, and q(y|x) is
+        Decay of the moving average of the weights. The averaged networks label the unlabelled
+        rows during training, and predict after it. With 0 there is no average, and q(y|x) is
         learnt through the bound, as in the paper.
     confidence : float in [0, 1], default=0.8
-        An unlabelled row counts as one of a class from this q(y|x) on. Raise it if wrong
-        labels spread, lower it if too few rows are used.
+        An unlabelled row is confident, and used like a labelled one, if q(y|x) of its most
+        probable class is at least this. Increase it if wrong labels spread; decrease it if too
+        few rows are used.
     complement_pool : {"confident", "labeled"}, default="confident"
-        Rows that may stand in for others of their class: labelled and confident unlabelled
-        rows, or, as in the paper, labelled rows only.
+        The rows that r_y is computed from: labelled and confident unlabelled rows, or labelled
+        rows only, as in the paper.
     alignment : "auto", None or Alignment, default="auto"
-        Correct q(y|x) of unlabelled rows so that classes are as frequent as among the
-        labelled rows. "auto" does; set None if you know that they are not.
+        Correct q(y|x) of unlabelled rows so that their classes are as frequent as among the
+        labelled rows. Set it to None if you know that they are not.
     graph : "auto", None or Graph, default="auto"
-        Spread labels over a graph of nearest neighbours before training, and multiply
-        q(y|x) of unlabelled rows by the result. "auto" does if few rows are labelled; set
-        None if neighbours are often of different classes. Not used by `partial_fit`, nor
-        if `teacher_decay` is 0.
+        Spread labels over a graph of nearest neighbours before training, and multiply q(y|x) of
+        unlabelled rows by the result. Used if few rows are labelled. Set it to None if nearest
+        neighbours often belong to different classes. Not used by `partial_fit`, nor if
+        `teacher_decay` is 0.
     discriminant : "auto", None or Discriminant, default="auto"
-        For tabular rows, mix the graph's result with that of a linear discriminant.
+        Mix the result of the graph with that of a linear discriminant. For tabular rows only.
     labeled_fraction : float in [0, 1], default=1/3
-        Least fraction of labelled rows in a batch that also holds unlabelled ones, as long
-        as there are enough. Few labels are then seen again and again.
+        Smallest fraction of labelled rows in a batch with unlabelled rows. If labels are few,
+        their rows are repeated within an epoch, but not within a batch.
     max_batch_size : int, "auto" or None, default="auto"
-        The batch size doubles up to this over training, as in the paper. "auto" is 256, or
-        as much of it as leaves 100 batches per epoch. None: it stays.
+        The batch size doubles several times during training, up to this size, as in the paper.
+        "auto" is 256, or less if an epoch would have fewer than 100 batches. With None the
+        batch size is constant.
     lr_decay : {"cosine", None}, default="cosine"
-        How the learning rate falls over training. Not used by `partial_fit`, nor if a
-        learning-rate scheduler is among the callbacks.
+        Schedule of the learning rate. Not used by `partial_fit`, nor if the callbacks include a
+        learning-rate scheduler.
     gradient_clip : float or None, default=None
         Largest norm of the gradient. Try 1 if training diverges.
 
@@ -158,10 +160,12 @@ class Objective(NestedSettings):
         self.gradient_clip = gradient_clip
 
     def sources(self) -> list[Source]:
-        """Return the sources of beliefs about unlabelled rows, in the order they are asked.
+        """Return the sources of class probabilities for unlabelled rows.
 
-        Without a teacher there are none: the networks' own q(y|x) is learnt through the
-        bound.
+        Returns
+        -------
+        sources : list of Source
+            The sources, in the order in which they are applied; empty if `teacher_decay` is 0.
         """
         if self.teacher_decay == 0:
             return []
@@ -170,11 +174,11 @@ class Objective(NestedSettings):
 
 
 def paper_objective() -> Objective:
-    """Return the objective of the paper: Eq. 7 and log q(y|x) of labelled rows, nothing else.
+    """Return the objective of the paper: Eq. 7 plus log q(y|x) of labelled rows.
 
-    The paper does not say how labelled and unlabelled rows are mixed in a batch, nor where
-    the doubling of the batch ends. Here both halves of Eq. 7 weigh the same, since row by row
-    a hundred labels are lost among all the other rows, and a batch has at most 512 rows.
+    The paper does not say how labelled and unlabelled rows are mixed in a batch, nor how large
+    batches become. Here both sums of Eq. 7 have the same weight, since a hundred labelled rows
+    would have almost no weight among all others, and a batch has at most 512 rows.
     """
     return Objective(
         labeled_share=0.5,

@@ -1,4 +1,4 @@
-"""Every "auto" rule of training, and the settings of one fit with nothing left open."""
+"""The rules behind every "auto" of training, and the settings of one fit."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -10,19 +10,20 @@ from ..batches import TrainingRows
 from .networks import Networks
 from .objective import Objective
 
-# Small data sets are passed over until this many rows have been seen. Tabular rows that are
-# all labelled are learnt sooner.
+# Small data sets are passed over until this many rows have been seen. The second number is for
+# tabular rows that are all labelled, which are learnt faster.
 MIN_ROWS_SEEN, MIN_ROWS_SEEN_EASY = 20_000, 5_000
-# Large ones until at most this many have been seen. With few labels the classes are found in
-# the first epoch, and mistakes are not unlearnt in later ones.
+# Large data sets are passed over until at most this many rows have been seen. The second number is
+# for data with unlabelled rows: the classes are found in the first epoch, and later epochs do not
+# correct mistakes.
 MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
-# A handful of rows makes one step per epoch: this many steps are enough to learn them.
+# Largest number of epochs; for very few rows, which make up a single batch per epoch.
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
 
 
 def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
-    """Return `max_epochs="auto"`: 15 epochs, more for few rows and fewer for many.
+    """Return the number of epochs for "auto": 15, more for few rows and fewer for many.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
 
 
 def auto_batch_size(n_rows: int, batch_size: int) -> int:
-    """Return `max_batch_size="auto"`: 256, but at least 100 batches per epoch.
+    """Return `max_batch_size` for "auto": 256, or less to have 100 batches per epoch.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def auto_batch_size(n_rows: int, batch_size: int) -> int:
 
 
 def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
-    """Return `prototype_weight="auto"`, which grows with the bound.
+    """Return `prototype_weight` for "auto", which grows with the number of features.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
 
 
 def n_latents(latent_dim: Any) -> tuple[int, int]:
-    """Return `latent_dim` as the sizes of r and v.
+    """Return the sizes of r and v for `latent_dim`, an int or a pair.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def n_latents(latent_dim: Any) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The parameters of an estimator that training goes by; see `EquiVAEClassifier`."""
+    """The parameters of an estimator that training uses; see `EquiVAEClassifier`."""
 
     latent_dim: Any
     m_max: int
@@ -108,15 +109,20 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers of one training: none of them is "auto".
+    """The settings of one fit with every "auto" resolved; see `Objective`.
 
     Attributes
     ----------
     n_epochs : int
+        Number of epochs.
     max_batch_size : int
+        Batch size at the end of training.
     labeled_share : float
+        Weight of the labelled rows in Eq. 7.
     prototype_weight : float
+        Weight of the term `prototype`.
     kl_warmup : float
+        Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
     """
 
     n_epochs: int
@@ -127,7 +133,22 @@ class Plan:
 
 
 def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
-    """Resolve every "auto" for the rows at hand; one epoch at a constant rate if incremental."""
+    """Resolve every "auto" for the given rows.
+
+    Parameters
+    ----------
+    settings : TrainingSettings
+        The parameters of the estimator.
+    data : TrainingRows
+        The rows.
+    incremental : bool
+        Whether `partial_fit` was called: one epoch, and a constant batch size.
+
+    Returns
+    -------
+    plan : Plan
+        The numbers to train with.
+    """
     objective, spec = settings.objective, data.spec
     labeled = data.own_codes >= 0
     n_epochs = settings.max_epochs

@@ -1,0 +1,194 @@
+"""Fitted estimators as archives, and back. The format is described in `sk_equivae.io.archive`."""
+
+import platform
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+import torch
+
+from .._version import __version__
+from ..io.archive import Tensors, read_archive, write_archive
+from ..io.errors import ArchiveError
+from ..io.model import decode_model, encode_model
+from ..io.values import decode_all, decode_labels, encode_all, encode_labels
+from .generative import GenerativeEstimator
+
+# Packages whose version could change a prediction.
+VERSIONS = {
+    "sk_equivae": __version__,
+    "torch": torch.__version__,
+    "scikit-learn": sklearn.__version__,
+}
+
+
+def to_archive(estimator: Any, path: Path) -> None:
+    """Write a fitted estimator to a file."""
+    manifest, tensors = encode_model(estimator.model_)
+    names = getattr(estimator, "feature_names_in_", None)
+    manifest |= {
+        "estimator": type(estimator).__name__,
+        "versions": {**VERSIONS, "python": platform.python_version()},
+        "params": encode_all(estimator.get_params(deep=False)),
+        "trained_with": encode_all(estimator._trained_with),
+        "n_features_in": int(estimator.n_features_in_),
+        "feature_names_in": None if names is None else encode_labels(np.asarray(names)),
+        "history": [encode_all(row) for row in estimator.history_],
+    }
+    write_archive(path, manifest, tensors)
+
+
+def from_archive(
+    path: Path, classes: dict[str, type[Any]], objects: dict[str, Any], device: str
+) -> Any:
+    """Return the estimator that a file holds.
+
+    Parameters
+    ----------
+    path : Path
+    classes : dict
+        The estimators that a file may hold, by name.
+    objects : dict
+        Networks and other objects of the user, which the file only names.
+    device : str
+        Where the networks go.
+    """
+    manifest, tensors = read_archive(path)
+    try:
+        estimator = _build(manifest, tensors, classes, objects, device)
+    except ArchiveError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+        message = str(error).splitlines()[0] if str(error) else ""
+        raise ArchiveError(
+            f"{path} is damaged: {type(error).__name__} while it was read ({message[:200]})."
+        ) from error
+    _warn_of_versions(manifest["versions"], path)
+    return estimator
+
+
+def _build(
+    manifest: dict[str, Any],
+    tensors: Tensors,
+    classes: dict[str, type[Any]],
+    objects: dict[str, Any],
+    device: str,
+) -> Any:
+    if manifest["estimator"] not in classes:
+        raise ArchiveError(
+            f"The archive holds a {manifest['estimator']!r}; expected one of {sorted(classes)}."
+        )
+    _check_objects(manifest, objects)
+    params = decode_all(manifest["params"], objects)
+    estimator = classes[manifest["estimator"]](**params)
+    estimator.check()
+    estimator.model_ = decode_model(manifest, tensors, objects, device)
+    estimator._trained_with = decode_all(manifest["trained_with"], objects)
+    estimator.history_ = [decode_all(row, {}) for row in manifest["history"]]
+    estimator.n_iter_ = len(estimator.history_)
+    estimator.n_features_in_ = int(manifest["n_features_in"])
+    if manifest["feature_names_in"] is not None:
+        names = decode_labels(manifest["feature_names_in"], "feature_names_in")
+        estimator.feature_names_in_ = names
+    return estimator
+
+
+def _check_objects(manifest: dict[str, Any], objects: dict[str, Any]) -> None:
+    """Raise if a network of the user is missing; warn of other objects."""
+    named = {
+        f"networks.{name}": value["custom"]
+        for name, value in manifest["sizes"].items()
+        if isinstance(value, dict) and "custom" in value
+    }
+    missing = {name: value for name, value in named.items() if name not in objects}
+    if missing:
+        example = ", ".join(f"{name!r}: ..." for name in missing)
+        raise ArchiveError(
+            f"The archive was made with networks of your own: {missing}. Nothing is imported "
+            f"from an archive; pass them as objects={{{example}}}."
+        )
+    for name, value in manifest["params"].items():
+        if isinstance(value, dict) and "custom" in value and name not in objects:
+            warnings.warn(
+                f"The archive only names {name}={value['custom']}, which is None now. Pass it as "
+                f"objects={{{name!r}: ...}} if you want to train on.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+
+def _warn_of_versions(made_with: Any, path: Path) -> None:
+    """Say with which versions an archive was made, if a prediction could differ."""
+    other = {
+        name: made_with.get(name) for name in VERSIONS if made_with.get(name) != VERSIONS[name]
+    }
+    if other:
+        warnings.warn(
+            f"{path} was made with {other}, and is read with "
+            f"{ {name: VERSIONS[name] for name in other} }: predictions could differ a little.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+class StorableEstimator(GenerativeEstimator):
+    """Estimators that can be written to a file, and read again."""
+
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to one file, without pickle.
+
+        The file holds parameters, classes, networks and history, and no training data. It is
+        complete or not there at all: a crash leaves an older file as it was.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, in a folder that exists; by custom its name ends in ".equivae".
+
+        See Also
+        --------
+        sk_equivae.load : Read it again.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_equivae import EquiVAEClassifier, load
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = EquiVAEClassifier(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     clf.save(Path(folder) / "iris.equivae")
+        ...     again = load(Path(folder) / "iris.equivae")
+        >>> bool((again.predict(X) == clf.predict(X)).all())
+        True
+        """
+        self._check_ready()
+        to_archive(self, Path(path))
+
+    @classmethod
+    def load(
+        cls, path: Any, *, objects: dict[str, Any] | None = None, device: str = "auto"
+    ) -> Self:
+        """Read a fitted estimator from a file that `save` has written.
+
+        Nothing in the file is executed, and nothing is imported because of it.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        objects : dict, default=None
+            Your own networks, and other objects that the file only names, such as
+            `{"networks.invariant_body": Body}`.
+        device : str, default="auto"
+            Where the networks go: "cpu", "cuda", ... "auto" takes the best there is.
+
+        Returns
+        -------
+        estimator : object
+            The fitted estimator. It has neither `net_` nor `transduction_`.
+        """
+        return from_archive(Path(path), {cls.__name__: cls}, objects or {}, device)
