@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from sk_equivae.fitted.loop import map_batches
 from sk_equivae.fitted.model import FittedModel
-
 from tests._four_classes import UNITS, four_classes, normalized
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's face: parameters, validation, `fit`, and what comes after it.
+"""The estimators of the scikit-learn API: parameters, validation, `fit`, and methods after it.
 
 Reading order: `labels`, `inputs`, `parameters`, `going_on`, `base`, `representation`,
 `generative`, `storage`, `classifier`, `transformer`.
@@ -15,19 +15,19 @@ __all__ = ["EquiVAEClassifier", "EquiVAETransformer", "load"]
 
 
 def load(path: Any, *, objects: dict[str, Any] | None = None, device: str = "auto") -> Any:
-    """Read a fitted estimator from a file that its `save` has written.
+    """Read a fitted estimator from a file written by its method `save`.
 
-    Nothing in the file is executed, and nothing is imported because of it.
+    Reading a file neither executes code in it nor imports anything that it names.
 
     Parameters
     ----------
     path : path-like
         The file.
     objects : dict, default=None
-        Your own networks, and other objects that the file only names, such as
+        Your own networks and other objects, of which the file holds only names. For example
         `{"networks.invariant_body": Body}`.
     device : str, default="auto"
-        Where the networks go: "cpu", "cuda", ... "auto" takes the best there is.
+        Device of the networks: "cpu", "cuda", ... "auto" is the best available one.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from sklearn.base import TransformerMixin, _fit_context, is_classifier
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._version import __version__
+from .._warnings import warn_user
 from ..fitted.model import Codes, FittedModel
 from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
@@ -275,12 +275,10 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     def __setstate__(self, state: dict[str, Any]) -> None:
         version = state.pop("_sk_equivae_version", "unknown")
         if version != __version__:
-            warnings.warn(
+            warn_user(
                 f"This {type(self).__name__} was pickled with sk_equivae {version} and is read "
                 f"with {__version__}: it may fail or answer otherwise. Fit it again, or read it "
-                "with the version that wrote it.",
-                UserWarning,
-                stacklevel=2,
+                "with the version that wrote it."
             )
         super().__setstate__(state)
 

@@ -16,17 +16,27 @@ from .storage import StorableEstimator
 
 @with_parameters
 class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
-    """Classifier that learns what the rows of a class have in common, from few labels.
+    """Classifier that learns from few labels what the rows of a class have in common.
 
-    An invariant representation r of the class and an equivariant representation v
-    of what varies within it are learnt together; `predict` goes by the distance of a
-    row's invariant representation to those of the classes.
+    The model describes a row x of class y by two representations. r_y, shared by all rows of
+    the class, is *invariant*: it is computed from other rows of the class. v is *equivariant*: it
+    describes what varies within a class, such as the style of handwriting. In the parameters
+    and methods below,
+
+    - f_inv(x) is the invariant representation of a single row; it lies close to r_y;
+    - p(y) are the class frequencies, and p(v) = N(0, I) is the prior of v;
+    - p(x|r_y,v) is the decoder, which generates rows;
+    - q(v|r_y,x) and q(y|x) are the encoders, which infer v and the class of a row.
+
+    By default `predict` returns the class whose r_y is nearest to f_inv(x). Equation numbers
+    refer to the paper, Feige (2019), "Invariant-equivariant representation learning for
+    multi-class data".
 
     {parameters}
 
     See Also
     --------
-    EquiVAETransformer : The same model, for use before another estimator.
+    EquiVAETransformer : The same model as a transformer, for use in a pipeline.
 
     Examples
     --------
@@ -55,7 +65,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         decision : ndarray of shape (n, n_classes), or (n,) with two classes
-            With two classes, the logit of the second.
+            Log-probabilities up to a constant; with two classes, the logit of the second class.
         """
         logits = self._logits(X)
         if logits.shape[1] == 2:
@@ -63,7 +73,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         return logits
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable class of each row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -73,7 +83,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         y : ndarray of shape (n,)
-            Labels.
+            The most probable class of each row.
         """
         codes = self._logits(X).argmax(axis=1)
         return self.classes_[codes]
@@ -89,12 +99,12 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         p : ndarray of shape (n, n_classes)
-            Rows sum to 1.
+            Class probabilities, which sum to 1 in each row.
         """
         return softmax(self._logits(X), axis=1)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the logarithms of the probabilities of the classes.
+        """Return the log-probabilities of the classes, in the order of `classes_`.
 
         Parameters
         ----------
@@ -104,26 +114,26 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         log_p : ndarray of shape (n, n_classes)
-            The logarithms.
+            Logarithm of the class probabilities.
         """
         return log_softmax(self._logits(X), axis=1)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy on the rows that are labelled.
+        """Return the accuracy on the labelled rows.
 
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
             The rows.
         y : array-like of shape (n,)
-            Rows marked as unlabelled do not count.
+            The true labels. Unlabelled rows are ignored.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows.
 
         Returns
         -------
         score : float
-            The share of rows whose class is predicted.
+            The fraction of rows that are classified correctly.
         """
         y_pred = self.predict(X)
         labeled = ~is_unlabeled(y, self.unlabeled)
@@ -137,4 +147,5 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         return accuracy_score(labels_of(y, labeled), y_pred[labeled], sample_weight=weight)
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
-        return self.model_.logits(self._validate_rows(X), self.predict_with)
+        rows = self._validate_rows(X)
+        return self.model_.logits(rows, self.predict_with)

@@ -1,7 +1,6 @@
 """What X holds: rows of images or of features, their units and their likelihood."""
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
+from .._warnings import warn_user
 from ..fitted.rows import RowSpec
 
 # Values looked at together when X is measured: X may be larger than memory.
@@ -88,12 +88,10 @@ def check_units(X: NDArray[Any], spec: RowSpec) -> None:
 
 
 def _warn_units(low: float, high: float, fit_low: float, fit_high: float) -> None:
-    warnings.warn(
+    warn_user(
         f"X has values from {low:g} to {high:g}; in fit they went from {fit_low:g} to "
         f"{fit_high:g}. Predictions on another scale are of no use: bring X to the scale that it "
-        "had in fit (divide bytes by 255 only if they were divided there).",
-        UserWarning,
-        stacklevel=5,
+        "had in fit (divide bytes by 255 only if they were divided there)."
     )
 
 

@@ -1,6 +1,5 @@
 """The user's labels and the codes 0, ..., K-1, with -1 for unlabelled rows."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
+
+from .._warnings import warn_user
 
 UNLABELED = -1
 
@@ -167,11 +168,9 @@ def _warn_of_markers(found: NDArray[Any], unlabeled: Any) -> None:
     markers = {"", "nan", "none", "unlabeled", "unlabelled"}
     names = [name for name in found.tolist() if isinstance(name, str) and name.lower() in markers]
     for name in names:
-        warnings.warn(
+        warn_user(
             f"y holds the label {name!r}, which is taken for a class like any other. If it marks "
-            f"unlabelled rows, set unlabeled={name!r} (it is {unlabeled!r}).",
-            UserWarning,
-            stacklevel=6,  # whoever called `fit`
+            f"unlabelled rows, set unlabeled={name!r} (it is {unlabeled!r})."
         )
 
 
@@ -212,12 +211,10 @@ def check_labeled(
             f"{classes[n_rows > 0].tolist()}.{hint}"
         )
     if n_least == 2 and (n_rows == 1).any():  # more may come by `partial_fit`
-        warnings.warn(
+        warn_user(
             f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
             "has to stand in for itself: what is particular to it cannot be told from what "
-            "the class has in common. Label at least two rows per class.",
-            UserWarning,
-            stacklevel=5,  # whoever called `fit`
+            "the class has in common. Label at least two rows per class."
         )
 
 

@@ -1,4 +1,4 @@
-"""The parameters of both estimators: what they may be, and what they mean."""
+"""The parameters of both estimators: their meaning and their valid values."""
 
 import inspect
 from dataclasses import fields
@@ -50,121 +50,122 @@ CONSTRAINTS: dict[str, Any] = {
 
 
 def new_seed(random_state: Any) -> int:
-    """Return a seed; for None from the system, so that numpy's global generator stays."""
+    """Return a seed; for None from the system, without using NumPy's global generator."""
     rng = np.random.RandomState() if random_state is None else check_random_state(random_state)
     return int(rng.randint(np.iinfo(np.int32).max))
 
 
 class Parameters(NestedSettings):
-    """The parameters of both estimators, and the text that documents them.
+    """The parameters of both estimators, and their documentation.
 
     Parameters
     ----------
     latent_dim : int or (int, int), default=16
-        **Start here.** Size of the two representations, or a pair (invariant, equivariant).
-        Fewer for a picture of the latent space, more for rows with much variety.
+        **Start here.** Number of dimensions of r_y and v, or a pair for the two. Use 2 to plot
+        the latent space, and more than 16 for rows with much variety.
 
     m_max : int, default=7
-        **Start here.** Each row is reconstructed with an r made of m other rows of its class;
-        m is drawn from 1, ..., m_max at each step. Lower it if classes have few labelled rows.
+        **Start here.** In training r_y is computed from m other rows of the class, and m is
+        drawn from 1, ..., m_max in each step. Decrease it if classes have few labelled rows.
 
     image_shape : tuple, default=None
-        **Data.** (h, w) or (h, w, c): rows of a 2-D X are flattened images. X of shape
-        (n, h, w) or (n, h, w, c) needs none. Without either, rows are tabular and the networks
-        dense.
+        **Data.** Shape (h, w) or (h, w, c) of images, if the rows of a 2-D X are flattened
+        images. Not needed for X of shape (n, h, w) or (n, h, w, c). Otherwise rows are tabular,
+        and the networks have dense layers instead of convolutions.
 
     likelihood : {"auto", "bernoulli", "gaussian"}, default="auto"
-        **Data.** Of the pixels or features. "bernoulli" takes values in [0, 1] or uint8.
-        "gaussian" standardises each feature (each channel of images). "auto" is "bernoulli" for
-        values in [0, 1] that are nearly binary (like handwriting, unlike photographs), else
-        "gaussian".
+        **Data.** Distribution of a pixel or feature, p(x|r_y,v). "bernoulli" expects values in
+        [0, 1] or uint8. "gaussian" standardises each feature, or each channel of images. "auto"
+        is "bernoulli" for values that are nearly binary, as in handwriting but not in
+        photographs, else "gaussian".
 
     unlabeled : object, default=-1
-        **Data.** Marks unlabelled rows in y, as None and NaN do. None: every row is labelled,
-        and -1 may be a class.
+        **Data.** The value of y that marks unlabelled rows, in addition to None and NaN. With
+        None every row must be labelled, and -1 may be a class.
 
     predict_with : {"prototype", "posterior", "likelihood"}, default="prototype"
-        **Answers.** How a row gets its class: softmax(-||f_inv(x) - r_y||^2); q(y|x); or p(y|x)
-        by the bound on p(x, y). Can be changed after `fit`.
+        **Answers.** How class probabilities are computed: by softmax(-||f_inv(x) - r_y||^2), by
+        q(y|x), or from the bound on log p(x, y) (Eq. 4). Can be changed after `fit`.
 
     representation : {"invariant", "equivariant", "both"}, default="invariant"
-        **Answers.** What `transform` returns: f_inv(x), v, or the two side by side. Can be
-        changed after `fit`.
+        **Answers.** What `transform` returns: f_inv(x), v, or both side by side. Can be changed
+        after `fit`.
 
     objective : {"auto", "paper"} or Objective, default="auto"
-        **Learning.** What training maximises. "paper" is the paper's objective. See `Objective`
-        for its fields, which can be set and searched as `objective__label_weight`.
+        **Learning.** The function that training maximises. "paper" is the paper's objective. See
+        `Objective` for its fields, which can be set by names such as `objective__label_weight`.
 
     networks : {"auto", "paper"} or Networks, default="auto"
-        **Learning.** Sizes of the networks, or networks of your own. "paper" is the paper's
-        Appendix B. See `Networks` for its fields, as `networks__dropout`.
+        **Learning.** Sizes of the networks, or your own networks. "paper" is Appendix B of the
+        paper. See `Networks` for its fields, which can be set by names such as
+        `networks__dropout`.
 
     augment : {"auto", "affine", "swap", None} or callable, default="auto"
-        **Learning.** Random changes to what f_inv and q(y|x) see in training. "affine" or a
-        `RandomAffine`: small rotations, scalings, shears and shifts of images. "swap" or a
-        `SwapFeatures`: features of tabular rows that come from other rows. Any other callable
-        takes and returns a batch tensor (n, c, h, w) or (n, n_features). "auto": "affine" for
-        images; "swap" for tabular rows if some are unlabelled. Set it to None if the changes
-        would turn one class into another.
+        **Learning.** Random changes to the inputs of f_inv and q(y|x) in training. "affine" or
+        a `RandomAffine` rotates, scales, shears and shifts images. "swap" or a `SwapFeatures`
+        replaces features of tabular rows by those of other rows. Any other callable takes and
+        returns a batch, a tensor of shape (n, c, h, w) or (n, n_features). "auto" is "affine" for
+        images, "swap" for tabular rows if some are unlabelled, else None. Set it to None if
+        such changes would turn one class into another.
 
     max_epochs : int or "auto", default="auto"
-        **Learning.** Passes over the data (over the unlabelled rows, if there are any). "auto"
-        is 15; more for few rows, until 20,000 have been seen (5,000 of tabular rows that are
-        all labelled) or 500 steps have been made; fewer for many, until 500,000 have been seen
-        (150,000 if some are unlabelled), at least 2. `partial_fit` is always one pass.
+        **Learning.** Number of passes over the data (over the unlabelled rows, if there are any).
+        "auto" is 15. For few rows it is more, at most 500, until 20,000 rows have been seen (5,000
+        if rows are tabular and all labelled). For many rows it is fewer, at least 2, so that at
+        most 500,000 rows are seen (150,000 if some are unlabelled). Not used by `partial_fit`.
 
     batch_size : int, default=64
-        **Learning.** Rows per batch at the start; `Objective.max_batch_size` says how it grows.
+        **Learning.** Rows per batch at the start. It grows up to `Objective.max_batch_size`.
 
     lr : float, default=3e-3
-        **Learning.** Learning rate of Adam. Lower it if training diverges.
+        **Learning.** Learning rate of Adam. Decrease it if training diverges.
 
     early_stopping : bool or "accuracy", default=False
-        **Learning.** Set a part of the labelled rows aside, stop when the objective on it (or
-        the accuracy of q(y|x)) has not improved for `n_iter_no_change` epochs, and keep the best
-        epoch's weights. For many labels.
+        **Learning.** Set part of the labelled rows aside for validation, stop when the objective
+        on them (the accuracy of q(y|x) for "accuracy") has not improved for `n_iter_no_change`
+        epochs, and restore the weights of the best epoch. Needs many labels.
 
     validation_fraction : float, default=0.1
-        **Learning.** The part of the labelled rows that is set aside, stratified; at least one
-        row per class.
+        **Learning.** Fraction of the labelled rows that is set aside for early stopping,
+        stratified by class; at least one row per class.
 
     n_iter_no_change : int, default=10
-        **Learning.** Epochs to wait for an improvement.
+        **Learning.** Number of epochs to wait for an improvement in early stopping.
 
     callbacks : list, default=None
         **Running.** skorch callbacks, or pairs of a name and a callback.
 
     warm_start : bool, default=False
-        **Running.** Go on from the weights of the last `fit`. Parameters that shape the networks
-        cannot change then.
+        **Running.** Start from the weights of the last `fit`. Parameters that determine the
+        networks must not change then.
 
     device : str, default="auto"
-        **Running.** Where to compute: "cpu", "cuda", "cuda:1", "mps", ... "auto" takes the best
-        there is.
+        **Running.** Device to compute on: "cpu", "cuda", "cuda:1", "mps", ... "auto" is the best
+        available one.
 
     dtype : {"float32", "float64"}, default="float32"
-        **Running.** Of the weights and of all computations.
+        **Running.** Dtype of the weights and of computations.
 
     random_state : int, RandomState instance or None, default=None
-        **Running.** The one seed: of weights, batches and noise. Pass an int for results that
-        can be repeated.
+        **Running.** Determines initial weights, batches and random numbers. Pass an int for
+        reproducible results.
 
     verbose : int, default=0
-        **Running.** 1 shows a progress bar, 2 prints a line per epoch as well.
+        **Running.** With 1 show a progress bar; with 2 also print a line per epoch.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels.
+        The class labels, sorted.
 
     class_count_ : ndarray of shape (n_classes,)
         Total weight of the labelled rows per class.
 
     class_prior_ : ndarray of shape (n_classes,)
-        Relative frequency of the classes among labelled rows, p(y).
+        Class frequencies p(y) among the labelled rows.
 
     prototypes_ : ndarray of shape (n_classes, n_invariant)
-        r_y of each class.
+        The invariant representation r_y of each class.
 
     v_mean_ : ndarray of shape (n_classes, n_equivariant)
         Mean of v within each class.
@@ -173,27 +174,27 @@ class Parameters(NestedSettings):
         Covariance of v within each class.
 
     transduction_ : ndarray of shape (n,)
-        A label for each training row: its own, or the predicted one.
+        One label per training row: the given one, or the predicted one for unlabelled rows.
 
     history_ : list of dict
-        One dict per epoch, with the terms of the objective for training and validation; see
-        `sk_equivae.model.bounds` and `sk_equivae.training.terms` for what they mean.
-        `pandas.DataFrame(history_)` is a table.
+        One dict per epoch, with the terms of the objective for training and validation. They are
+        described in `sk_equivae.model.bounds` and `sk_equivae.training.terms`. Use
+        `pandas.DataFrame(history_)` for a table.
 
     n_iter_ : int
-        Number of epochs.
+        Number of epochs of training.
 
     n_features_in_ : int
-        Number of features of a row; of a flattened image.
+        Number of features of a row, or of a flattened image.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X had names.
+        Names of the features; only if X had feature names that are all strings.
 
     model_ : FittedModel
-        All that is needed after `fit`.
+        The trained networks, and everything else that is needed after `fit`.
 
     net_ : skorch.NeuralNetClassifier
-        The net that trained. Pickled estimators come back without it.
+        The skorch net that was trained. Not available after unpickling.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
@@ -253,7 +254,7 @@ class Parameters(NestedSettings):
         self.verbose = verbose
 
     def _settings(self) -> TrainingSettings:
-        """Return the parameters that training goes by."""
+        """Return the parameters that training uses, checked and resolved."""
         params = self.get_params(deep=False)
         self.check()
         objective, networks = self._resolved("objective"), self._resolved("networks")
@@ -270,7 +271,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def with_parameters(cls: Class) -> Class:
-    """Put the text of `Parameters` in the place of `{parameters}` in a class docstring."""
+    """Replace `{parameters}` in a class docstring by the text of `Parameters`."""
     text = inspect.cleandoc(Parameters.__doc__ or "")
     text = text[text.index("Parameters\n---") :].replace("\n", "\n    ").replace("    \n", "\n")
     cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", text)

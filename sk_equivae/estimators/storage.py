@@ -1,7 +1,6 @@
-"""Fitted estimators as archives, and back. The format is described in `sk_equivae.io.archive`."""
+"""Saving and loading of fitted estimators. `sk_equivae.io.archive` describes the format."""
 
 import platform
-import warnings
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,6 +9,7 @@ import sklearn
 import torch
 
 from .._version import __version__
+from .._warnings import warn_user
 from ..io.archive import Tensors, read_archive, write_archive
 from ..io.errors import ArchiveError
 from ..io.model import decode_model, encode_model
@@ -43,17 +43,23 @@ def to_archive(estimator: Any, path: Path) -> None:
 def from_archive(
     path: Path, classes: dict[str, type[Any]], objects: dict[str, Any], device: str
 ) -> Any:
-    """Return the estimator that a file holds.
+    """Return the estimator that is stored in a file.
 
     Parameters
     ----------
     path : Path
-    classes : dict
-        The estimators that a file may hold, by name.
-    objects : dict
-        Networks and other objects of the user, which the file only names.
+        The file.
+    classes : dict of str to type
+        The estimator classes that the file may contain, by name.
+    objects : dict of str to object
+        Networks and other objects of the user, of which the file holds only names.
     device : str
-        Where the networks go.
+        Device of the networks.
+
+    Returns
+    -------
+    estimator : object
+        The fitted estimator.
     """
     manifest, tensors = read_archive(path)
     try:
@@ -96,7 +102,7 @@ def _build(
 
 
 def _check_objects(manifest: dict[str, Any], objects: dict[str, Any]) -> None:
-    """Raise if a network of the user is missing; warn of other objects."""
+    """Raise if a network of the user is missing; warn if another object is."""
     named = {
         f"networks.{name}": value["custom"]
         for name, value in manifest["sizes"].items()
@@ -111,45 +117,41 @@ def _check_objects(manifest: dict[str, Any], objects: dict[str, Any]) -> None:
         )
     for name, value in manifest["params"].items():
         if isinstance(value, dict) and "custom" in value and name not in objects:
-            warnings.warn(
+            warn_user(
                 f"The archive only names {name}={value['custom']}, which is None now. Pass it as "
-                f"objects={{{name!r}: ...}} if you want to train on.",
-                UserWarning,
-                stacklevel=5,
+                f"objects={{{name!r}: ...}} if you want to train on."
             )
 
 
 def _warn_of_versions(made_with: Any, path: Path) -> None:
-    """Say with which versions an archive was made, if a prediction could differ."""
+    """Warn if the archive was made with other versions, since predictions could differ."""
     other = {
         name: made_with.get(name) for name in VERSIONS if made_with.get(name) != VERSIONS[name]
     }
     if other:
-        warnings.warn(
+        warn_user(
             f"{path} was made with {other}, and is read with "
-            f"{ {name: VERSIONS[name] for name in other} }: predictions could differ a little.",
-            UserWarning,
-            stacklevel=4,
+            f"{ {name: VERSIONS[name] for name in other} }: predictions could differ a little."
         )
 
 
 class StorableEstimator(GenerativeEstimator):
-    """Estimators that can be written to a file, and read again."""
+    """Saving to a file, and loading."""
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file, without pickle.
 
-        The file holds parameters, classes, networks and history, and no training data. It is
-        complete or not there at all: a crash leaves an older file as it was.
+        The file contains parameters, classes, networks and history, but no training data. It
+        is written completely or not at all: after a crash an older file is still intact.
 
         Parameters
         ----------
         path : path-like
-            The file, in a folder that exists; by custom its name ends in ".equivae".
+            The file, in an existing folder. Its name usually ends in ".equivae".
 
         See Also
         --------
-        sk_equivae.load : Read it again.
+        sk_equivae.load : Read the file.
 
         Examples
         --------
@@ -172,19 +174,19 @@ class StorableEstimator(GenerativeEstimator):
     def load(
         cls, path: Any, *, objects: dict[str, Any] | None = None, device: str = "auto"
     ) -> Self:
-        """Read a fitted estimator from a file that `save` has written.
+        """Read a fitted estimator from a file written by `save`.
 
-        Nothing in the file is executed, and nothing is imported because of it.
+        Reading a file neither executes code in it nor imports anything that it names.
 
         Parameters
         ----------
         path : path-like
             The file.
         objects : dict, default=None
-            Your own networks, and other objects that the file only names, such as
-            `{"networks.invariant_body": Body}`.
+            Your own networks and other objects, of which the file holds only names. For
+            example `{"networks.invariant_body": Body}`.
         device : str, default="auto"
-            Where the networks go: "cpu", "cuda", ... "auto" takes the best there is.
+            Device of the networks: "cpu", "cuda", ... "auto" is the best available one.
 
         Returns
         -------

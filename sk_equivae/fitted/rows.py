@@ -77,7 +77,9 @@ class RowSpec:
             channels, height, width = self.input_shape
             # a view of (n, h, w, c) as (n, c, h, w), which keeps channels last in memory
             x = x.reshape(-1, height, width, channels).permute(0, 3, 1, 2)
-        precision = torch.float64 if x.is_floating_point() else dtype
+        # Bytes of a Bernoulli are divided alike in any dtype. Not every device has float64.
+        exact = x.is_floating_point() or (self.likelihood != "bernoulli" and x.device.type == "cpu")
+        precision = torch.float64 if exact else dtype
         shift, scale = (
             torch.as_tensor(value, dtype=precision, device=x.device)
             for value in (self.shift, self.scale)

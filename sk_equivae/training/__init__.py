@@ -1,4 +1,4 @@
-"""How it learns, with torch and skorch.
+"""Training, with PyTorch and skorch.
 
 Reading order: `batches`, `augment`, `pseudo_labels`, `settings`, `objective`, `averaging`,
 `callbacks`, `device`, `net`, `train`.

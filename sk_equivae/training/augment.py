@@ -1,4 +1,4 @@
-"""Random changes to a batch that leave the classes as they are."""
+"""Augmentation: random changes to rows that do not change their class."""
 
 import math
 from collections.abc import Callable
@@ -15,21 +15,21 @@ Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 class RandomAffine(BaseEstimator):
-    """A random rotation, scaling, shear and shift of each image.
+    """Rotate, scale, shear and shift each image at random.
 
-    Each is drawn uniformly from minus to plus its strength. The strengths are those under
-    which handwriting stays readable; halve them for images whose classes differ in place or
-    angle.
+    Each amount is drawn uniformly between minus and plus the given maximum. With the defaults
+    handwriting stays readable. Use smaller values if classes differ in position or angle.
 
     Parameters
     ----------
     rotation : float, default=20
-        In degrees.
+        Largest angle, in degrees.
     scale : float, default=0.15
-        Logarithm of the factor, for height and width separately.
+        Largest logarithm of the scaling factor, drawn separately for height and width.
     shear : float, default=0.2
+        Largest shear: the shift of a point relative to its distance from the centre line.
     shift : float, default=0.1
-        As a fraction of the size of the image.
+        Largest shift, as a fraction of the size of the image.
 
     Examples
     --------
@@ -53,12 +53,25 @@ class RandomAffine(BaseEstimator):
         self.shift = shift
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return changed images of shape (n, c, h, w)."""
+        """Return augmented images.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, c, h, w)
+            The images.
+        generator : torch.Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        x : Tensor of shape (n, c, h, w)
+            The augmented images.
+        """
         u = torch.rand((6, len(x)), generator=generator, device=x.device, dtype=x.dtype) * 2 - 1
         angle, shear = math.radians(self.rotation) * u[0], self.shear * u[1]
         cos, sin = angle.cos(), angle.sin()
         scale_x, scale_y = (self.scale * u[2]).exp(), (self.scale * u[3]).exp()
-        shift = 2 * self.shift  # `affine_grid` measures in half the size
+        shift = 2 * self.shift  # the unit of `affine_grid` is half of the size
         # rotation @ shear @ scale, and the shift: (n, 2, 3)
         theta = torch.stack(
             [
@@ -72,12 +85,12 @@ class RandomAffine(BaseEstimator):
 
 
 class SwapFeatures(BaseEstimator):
-    """Features of a tabular row that come, now and then, from another row of the batch.
+    """Replace some features of each tabular row by those of random other rows of the batch.
 
     Parameters
     ----------
     fraction : float, default=0.1
-        The fraction of features that is swapped.
+        Probability that a feature is replaced.
 
     Examples
     --------
@@ -96,14 +109,27 @@ class SwapFeatures(BaseEstimator):
         self.fraction = fraction
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return changed rows of shape (n, n_features)."""
+        """Return augmented rows.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, n_features)
+            The rows.
+        generator : torch.Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        x : Tensor of shape (n, n_features)
+            The augmented rows.
+        """
         u = torch.rand(x.shape, generator=generator, device=x.device, dtype=x.dtype)
         other = torch.randint(len(x), x.shape, generator=generator, device=x.device)
         return torch.where(u < self.fraction, x.gather(0, other), x)
 
 
 class _UserAugment:
-    """A user's callable, which takes no generator."""
+    """Wrapper of a user's callable, which takes no generator; checks its result."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]):
         self.function = function
@@ -123,10 +149,22 @@ NAMED_AUGMENTS: dict[str, Callable[[], Augment]] = {"affine": RandomAffine, "swa
 
 
 def make_augment(augment: Any, is_image: bool, any_unlabeled: bool) -> Augment | None:
-    """Return the function behind the parameter `augment`, or None for no change.
+    """Return the augmentation that the parameter `augment` stands for, or None.
 
-    "auto" is "affine" for images. For tabular rows it is "swap" if some are unlabelled,
-    else None.
+    Parameters
+    ----------
+    augment : str, callable or None
+        The parameter. "auto" is "affine" for images; for tabular rows it is "swap" if some
+        rows are unlabelled, else None.
+    is_image : bool
+        Whether rows are images.
+    any_unlabeled : bool
+        Whether some rows are unlabelled.
+
+    Returns
+    -------
+    augment : callable or None
+        Takes a batch and a generator, and returns a batch.
     """
     if isinstance(augment, str) and augment == "auto":
         augment = "affine" if is_image else "swap" if any_unlabeled else None

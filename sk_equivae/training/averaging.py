@@ -1,4 +1,4 @@
-"""The moving average of the weights, which labels unlabelled rows and predicts."""
+"""The moving average of the weights, which labels unlabelled rows and makes predictions."""
 
 import copy
 
@@ -9,19 +9,19 @@ from ..model.module import EquiVAEModule
 
 
 class Averaged(nn.Module):
-    """A module that trains, and the moving average of its weights that predicts.
+    """A module that is trained, and the moving average of its weights, which predicts.
 
-    The first steps average over the few weights that there are: after n steps the decay
-    is min(decay, (1 + n) / (10 + n)).
+    The average starts fast: after n steps the decay is min(decay, (1 + n) / (10 + n)).
 
-    `torch.optim.swa_utils.AveragedModel` looks up all weights at each step. That takes four
-    to six times as long, 7% of a step on small tables; here they are looked up once.
+    `torch.optim.swa_utils.AveragedModel` looks up all weights in each step, which takes four to
+    six times as long: 7% of a training step on small tables. Here they are looked up once.
 
     Parameters
     ----------
     module : EquiVAEModule
+        The networks to train.
     decay : float
-        With 0 there is no average: the module itself predicts.
+        Decay of the average. With 0 there is no average, and the module itself predicts.
     """
 
     def __init__(self, module: EquiVAEModule, decay: float):
@@ -41,7 +41,7 @@ class Averaged(nn.Module):
     def forward(
         self, x: Tensor, weight: Tensor | None = None, evidence: Tensor | None = None
     ) -> Tensor:
-        """Return the logits of q(y | x) by the networks that predict."""
+        """Return the logits of q(y | x) of the networks that predict."""
         return self.predictor(x)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows as tensors, and which rows share a batch."""
+"""Rows as tensors, and their division into batches."""
 
 import copy
 from collections.abc import Iterator
@@ -13,28 +13,31 @@ from torch.utils.data import Dataset
 from ..fitted.rows import NormalizedRows, RowSpec
 
 Codes = NDArray[np.integer[Any]]
-# The inputs x, weight and, if there is any, evidence; and the codes y. y = -1 marks
-# unlabelled rows. y stays on the CPU, so that counting them does not wait for the device.
+# A dict of inputs (x, weight and, if there is any, evidence), and the codes y, -1 for unlabelled
+# rows. y stays on the CPU, so that counting unlabelled rows does not wait for the device.
 Batch = tuple[dict[str, Tensor], Tensor]
 
 
 class TrainingRows(Dataset[Batch]):
-    """Rows of X, their codes and weights.
+    """Rows of X with their class codes and weights.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        Flat rows, in the user's units.
     spec : RowSpec
+        Shape and scaling of rows.
     codes : ndarray of shape (n,), optional
-        -1 for unlabelled rows, which all rows are by default.
+        Class codes; -1 for unlabelled rows. By default all rows are unlabelled.
     weight : ndarray of shape (n,), optional
+        Weights of the rows; 1 by default.
 
     Attributes
     ----------
     rows : ndarray of int
-        The rows that belong to this data set.
+        Positions in X of the rows that belong to this data set.
     evidence : ndarray of shape (n, n_classes) or None
-        What is believed of the classes before training, see `pseudo_labels`.
+        Class probabilities from before training; see `pseudo_labels`.
     """
 
     evidence: NDArray[np.float32] | None = None
@@ -54,13 +57,13 @@ class TrainingRows(Dataset[Batch]):
         self.normalized = NormalizedRows(X, spec, torch.zeros(()))
 
     def subset(self, rows: NDArray[np.intp]) -> "TrainingRows":
-        """Return the same data with other rows."""
+        """Return a data set of the given rows of X."""
         changed = copy.copy(self)
         changed.rows = rows
         return changed
 
     def like(self, like: Tensor) -> "TrainingRows":
-        """Return the same data on the device and in the dtype of `like`."""
+        """Return the same data set on the device and in the dtype of `like`."""
         changed = copy.copy(self)
         changed.normalized = NormalizedRows(self.X, self.spec, like)
         return changed
@@ -81,8 +84,34 @@ class TrainingRows(Dataset[Batch]):
         return inputs, torch.from_numpy(self.codes[rows])
 
 
+class BatchInputs(Dataset[Batch]):
+    """The inputs of one batch as a data set, without labels."""
+
+    def __init__(self, inputs: dict[str, Tensor]):
+        self.inputs = inputs
+
+    def __len__(self) -> int:
+        return len(self.inputs["x"])
+
+    def __getitem__(self, index: slice) -> Batch:
+        inputs = {name: value[index] for name, value in self.inputs.items()}
+        return inputs, torch.full((len(inputs["x"]),), -1)
+
+
 def grown_batch_size(batch_size: int, max_batch_size: int, epoch: int, max_epochs: int) -> int:
-    """Return the batch size of an epoch: doubled from the first to the largest over training.
+    """Return the batch size of an epoch, which doubles in even intervals up to the largest.
+
+    Parameters
+    ----------
+    batch_size, max_batch_size : int
+        Batch size in the first epoch, and its upper limit.
+    epoch, max_epochs : int
+        The epoch, counted from 0, and the number of epochs.
+
+    Returns
+    -------
+    batch_size : int
+        The batch size of the epoch.
 
     Examples
     --------
@@ -96,10 +125,10 @@ def grown_batch_size(batch_size: int, max_batch_size: int, epoch: int, max_epoch
 def _order(
     codes: Codes, batch_size: int, m_max: int, rng: np.random.RandomState
 ) -> NDArray[np.intp]:
-    """Return an order of rows in which every class comes evenly and in company.
+    """Return a random order of rows in which the rows of each class are spread evenly.
 
-    A class that would put fewer than m_max + 1 rows into a batch by its share comes in
-    groups, so that its rows find complements in the batch.
+    Rare classes, with fewer than m_max + 1 rows per batch on average, are spread in groups of
+    rows, so that each row finds complements in its batch.
     """
     position = np.empty(len(codes))
     for code in np.unique(codes):
@@ -115,11 +144,29 @@ def _order(
 def epoch_batches(
     codes: Codes, batch_size: int, labeled_fraction: float, m_max: int, rng: np.random.RandomState
 ) -> Iterator[NDArray[np.intp]]:
-    """Yield the positions of the rows of each batch of one pass over the data.
+    """Yield the positions of the rows of each batch, for one pass over the data.
 
-    Labelled rows make up their share of each batch, but at least `labeled_fraction` of it:
-    few labels are seen again and again. No row is twice in a batch, since it would stand
-    in for itself.
+    The fraction of labelled rows in a batch is their fraction in the data, but at least
+    `labeled_fraction`, for which few labelled rows are repeated in several batches. A batch never
+    contains a row twice, since the row would be its own complement.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes; -1 for unlabelled rows.
+    batch_size : int
+        Rows per batch.
+    labeled_fraction : float
+        Smallest fraction of labelled rows, if there are unlabelled ones.
+    m_max : int
+        Largest number of complements.
+    rng : numpy.random.RandomState
+        Source of the random numbers.
+
+    Yields
+    ------
+    rows : ndarray of int
+        Positions of the rows of a batch.
     """
     labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     n_labeled, n_batches = _composition(len(labeled), len(unlabeled), batch_size, labeled_fraction)
@@ -135,7 +182,7 @@ def epoch_batches(
 def _composition(
     n_labeled: int, n_unlabeled: int, batch_size: int, labeled_fraction: float
 ) -> tuple[int, int]:
-    """Return the labelled rows per batch, and the batches per epoch."""
+    """Return the number of labelled rows per batch, and of batches per epoch."""
     n = n_labeled + n_unlabeled
     if n_unlabeled == 0:
         return batch_size, -(-n // batch_size)
@@ -147,7 +194,7 @@ def _composition(
 def _repeat(
     labeled: NDArray[np.intp], codes: Codes, size: int, m_max: int, rng: np.random.RandomState
 ) -> Iterator[NDArray[np.intp]]:
-    """Yield whole batches of labelled rows for ever; the rest waits for another order."""
+    """Yield full batches of labelled rows forever; each pass drops the incomplete last one."""
     while True:
         order = labeled[_order(codes[labeled], size, m_max, rng)]
         for start in range(0, len(order) - size + 1, max(1, size)):
@@ -155,13 +202,16 @@ def _repeat(
 
 
 class TrainBatches:
-    """What skorch iterates over in training: mixed batches that grow. One pass per epoch.
+    """The training batches of one epoch per iteration; see `epoch_batches`.
 
     Parameters
     ----------
     dataset : TrainingRows
-    batch_size, max_batch_size, max_epochs : see `grown_batch_size`
-    labeled_fraction, m_max, rng : see `epoch_batches`
+        The rows.
+    batch_size, max_batch_size, max_epochs : int
+        How batches grow; see `grown_batch_size`.
+    labeled_fraction, m_max, rng : float, int and RandomState
+        How batches are composed; see `epoch_batches`.
     """
 
     def __init__(
@@ -202,9 +252,9 @@ class TrainBatches:
 
 
 class OrderedBatches:
-    """Rows in their order, for validation and for `net_.predict`."""
+    """Batches of rows in their given order, for validation and for `net_.predict`."""
 
-    def __init__(self, dataset: TrainingRows, batch_size: int):
+    def __init__(self, dataset: TrainingRows | BatchInputs, batch_size: int):
         self.dataset = dataset
         self.batch_size = batch_size
 

@@ -1,4 +1,4 @@
-"""skorch callbacks of a training: schedules, early stopping, progress."""
+"""The skorch callbacks of training: schedules, early stopping, progress."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ from .settings import Plan, TrainingSettings
 
 
 class CosineDecay:
-    """Factor of the learning rate that falls from 1 to 0 over `n_steps`."""
+    """Factor of the learning rate, which falls from 1 to 0 over `n_steps` steps."""
 
     def __init__(self, n_steps: int):
         self.n_steps = n_steps
@@ -30,36 +30,37 @@ class CosineDecay:
 class KLWarmup(Callback):
     """Raise the weight of KL[q(v | r_y, x) || p(v)] from 0 to 1 over the first steps.
 
-    With its whole weight from the start, v is dropped before the decoder has learnt to
-    use it, and is slow to come back.
+    With the full weight from the start, v loses its information before the decoder has learnt
+    to use it, and is slow to recover.
 
     Parameters
     ----------
     n_steps : int
+        Number of steps until the weight is 1.
     """
 
     def __init__(self, n_steps: int):
         self.n_steps = n_steps
 
     def on_train_begin(self, net: Any, **kwargs: Any) -> None:
-        """Start at 0."""
+        """Reset the step."""
         self.step_ = 0
 
     def on_batch_begin(
         self, net: Any, batch: Any = None, training: bool = False, **kw: Any
     ) -> None:
-        """Raise the weight by a step."""
+        """Set the weight for the next step."""
         if training:
             net.criterion_.kl_weight = min(1.0, self.step_ / self.n_steps)
             self.step_ += 1
 
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
-        """Leave the whole weight."""
+        """Set the weight to 1."""
         net.criterion_.kl_weight = 1.0
 
 
 def check_callbacks(callbacks: list[Any] | None) -> None:
-    """Raise if something else than a callback is among the callbacks."""
+    """Raise if an element of the list is not a callback."""
     for given in callbacks or []:
         callback = _callback(given)
         if not isinstance(callback, Callback) and not callable(callback):
@@ -70,19 +71,19 @@ def check_callbacks(callbacks: list[Any] | None) -> None:
 
 
 def _callback(given: Any) -> Any:
-    """Return the callback of an entry, which may be a pair of a name and a callback."""
+    """Return the callback itself if a pair of a name and a callback is given."""
     return given[1] if isinstance(given, tuple) and len(given) == 2 else given
 
 
 def _is_scheduler(given: Any) -> bool:
-    """Return whether a callback of the user sets the learning rate."""
+    """Return whether a callback is a learning-rate scheduler."""
     callback = _callback(given)
     kind = callback if isinstance(callback, type) else type(callback)
     return issubclass(kind, LRScheduler)
 
 
 class Progress(ProgressBar):
-    """A bar that counts the batches of the epoch as they really are."""
+    """A progress bar for batches whose number differs between epochs."""
 
     def _get_batches_per_epoch_phase(self, net: Any, dataset: Any, training: bool) -> int:
         if dataset is None:
@@ -96,7 +97,26 @@ class Progress(ProgressBar):
 def make_callbacks(
     settings: TrainingSettings, plan: Plan, n_steps: int, incremental: bool, has_validation: bool
 ) -> list[Any]:
-    """Return the callbacks of a training: ours, then copies of the user's."""
+    """Return the callbacks of one training, followed by copies of the user's callbacks.
+
+    Parameters
+    ----------
+    settings : TrainingSettings
+        The parameters of the estimator.
+    plan : Plan
+        The resolved settings.
+    n_steps : int
+        Number of training steps.
+    incremental : bool
+        Whether `partial_fit` was called.
+    has_validation : bool
+        Whether there are validation rows, for early stopping.
+
+    Returns
+    -------
+    callbacks : list
+        Callbacks, or pairs of a name and a callback.
+    """
     objective = settings.objective
     callbacks: list[Any] = []
     given_rate = any(_is_scheduler(given) for given in settings.callbacks or [])
@@ -118,7 +138,7 @@ def make_callbacks(
         )
         callbacks.append(("early_stopping", stopping))
     for given in settings.callbacks or []:
-        # copied, since training writes to them and parameters stay as they were given
+        # copied, since training changes callbacks but must not change parameters
         own = copy.copy(_callback(given))
         callbacks.append((given[0], own) if isinstance(given, tuple) else own)
     if settings.verbose:

@@ -1,19 +1,19 @@
-"""Where to compute, and in which precision."""
+"""The device to compute on, and the precision."""
 
 import copy
-import warnings
 
 import torch
 from torch import Tensor, nn
 
+from .._warnings import warn_user
 from ..model.module import EquiVAEModule
 
-# X is kept on a GPU as a whole if it takes at most this part of the free memory.
+# All of X is kept on the GPU if it takes at most this fraction of the free memory.
 DEVICE_PART = 0.5
 
 
 def resolve_device(device: str, dtype: str) -> str:
-    """Return the best device there is for "auto"; check that another one is there."""
+    """Return the device, the best available one for "auto"; raise if it is not available."""
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -31,7 +31,7 @@ def resolve_device(device: str, dtype: str) -> str:
 
 
 def resolve_amp(amp: bool | str, device: str, dtype: str) -> bool:
-    """Return whether bodies compute in bfloat16; "auto": on CUDA devices made for it."""
+    """Return whether to compute bodies in bfloat16; for "auto" if CUDA supports it natively."""
     if amp == "auto":
         return (
             dtype == "float32"
@@ -42,7 +42,7 @@ def resolve_amp(amp: bool | str, device: str, dtype: str) -> bool:
 
 
 def fits_on(n_bytes: int, device: str) -> bool:
-    """Return whether data of this size may stay on the device for the whole training."""
+    """Return whether data of this size can be kept on the device during training."""
     if not device.startswith("cuda"):
         return False
     free, _ = torch.cuda.mem_get_info(device)
@@ -50,29 +50,29 @@ def fits_on(n_bytes: int, device: str) -> bool:
 
 
 def try_compile(network: nn.Module, example: Tensor) -> bool:
-    """Compile a network in its place, if a copy of it can be compiled; warn if not.
+    """Compile a network in place if a copy of it can be compiled; otherwise warn.
 
     Parameters
     ----------
     network : torch.nn.Module
+        The network.
     example : Tensor
-        Rows that it takes. Later batches may be of any size.
+        An input of the network. Later batches may have any size.
 
     Returns
     -------
     compiled : bool
+        Whether it was compiled.
     """
-    trial = copy.deepcopy(network).train()  # running it may change its statistics
+    trial = copy.deepcopy(network).train()  # running the network may change its statistics
     try:
         trial.compile(dynamic=True)
         trial(example.clone().requires_grad_()).sum().backward()
-    except Exception as error:  # whatever compiler, driver or operator is missing
+    except Exception as error:  # a compiler, driver or operator may be missing
         message = str(error).strip().splitlines() or ["no message"]
-        warnings.warn(
+        warn_user(
             f"compile=True needs what torch.compile needs, a working compiler first of all; got "
-            f"{type(error).__name__}: {message[0]}. Training goes on without it.",
-            UserWarning,
-            stacklevel=2,
+            f"{type(error).__name__}: {message[0]}. Training goes on without it."
         )
         return False
     network.compile(dynamic=True)
@@ -80,7 +80,7 @@ def try_compile(network: nn.Module, example: Tensor) -> bool:
 
 
 def set_precision(module: EquiVAEModule, amp: bool | str, compile: bool, like: Tensor) -> None:
-    """Set up mixed precision and compiled bodies, as the user asked for."""
+    """Set mixed precision and compile the bodies, as `Networks.amp` and `compile` ask for."""
     use_amp = resolve_amp(amp, like.device.type, str(like.dtype).removeprefix("torch."))
     for part in module.parts:
         part.amp = use_amp
@@ -90,4 +90,4 @@ def set_precision(module: EquiVAEModule, amp: bool | str, compile: bool, like: T
     h = torch.zeros((2, module.decoder.dense.out_features), dtype=like.dtype, device=like.device)
     for part in module.parts:
         if not try_compile(part.body, h if part is module.decoder else x):
-            break  # the others would fail alike
+            break  # the others would fail as well

@@ -1,5 +1,6 @@
-"""The skorch net that trains the module: hooks only."""
+"""The skorch net that trains the module, as overrides of skorch's hooks."""
 
+import copy
 import inspect
 import math
 from typing import Any
@@ -14,7 +15,7 @@ from ..fitted.rows import RowSpec, to_device
 from ..model.module import EquiVAEModule
 from ..model.rules import to_float64
 from .averaging import Averaged
-from .batches import Batch, OrderedBatches, TrainBatches, TrainingRows
+from .batches import Batch, BatchInputs, OrderedBatches, TrainBatches, TrainingRows
 from .callbacks import make_callbacks
 from .objective import EquiVAEObjective
 from .settings import Plan, TrainingSettings
@@ -24,10 +25,10 @@ VALIDATION_SEED = 0
 
 
 class Adam(torch.optim.Adam):
-    """Adam without torch's guard against compiling what it need not compile.
+    """Adam without the decorators that keep `torch.compile` from compiling it.
 
-    The guard imports the compiler, which takes longer than many a fit. Only networks are
-    ever compiled here, so there is nothing to guard.
+    These import the compiler, which may take longer than a whole fit. They are not needed, since
+    only networks are compiled here.
     """
 
     add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
@@ -36,21 +37,23 @@ class Adam(torch.optim.Adam):
 
 
 class StoppedByCallback(KeyboardInterrupt):
-    """A callback has ended training, not the user."""
+    """Training was ended by a callback, not by the user."""
 
 
 class EquiVAENet(NeuralNetClassifier):
-    """Trains an `Averaged` module with an `EquiVAEObjective` as its criterion.
+    """Train an `Averaged` module with an `EquiVAEObjective` as the criterion.
 
-    As a skorch classifier it predicts the codes of the classes by q(y | x), from rows in
-    the user's units.
+    As a skorch classifier it takes rows in the user's units and predicts class codes by
+    q(y | x).
 
     Parameters
     ----------
+    *args, **kwargs : tuple and dict
+        Arguments of `skorch.NeuralNetClassifier`.
     spec : RowSpec
-        The units of the rows.
+        Shape and scaling of rows.
     generator : torch.Generator
-        Source of all noise in training.
+        Source of the random numbers of training steps.
     """
 
     callbacks_: list[tuple[str, Any]]
@@ -64,10 +67,12 @@ class EquiVAENet(NeuralNetClassifier):
 
     # ---------------------------------------------------------------- steps
 
-    def get_dataset(self, X: Any, y: Any = None) -> TrainingRows:
-        """Return the rows of an array in the user's units; a data set as it is."""
+    def get_dataset(self, X: Any, y: Any = None) -> TrainingRows | BatchInputs:
+        """Return an array in the user's units as a data set; a data set is returned as it is."""
         if isinstance(X, TrainingRows):
             return X
+        if isinstance(X, dict):  # the inputs of one batch, which a scoring callback passes on
+            return BatchInputs(X)
         X = np.asarray(X)
         codes = None if y is None else np.asarray(y)
         rows = TrainingRows(X.reshape(len(X), -1), self.spec, codes)
@@ -76,7 +81,7 @@ class EquiVAENet(NeuralNetClassifier):
     def _terms(
         self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss and the logits, and keep the terms for the history."""
+        """Return the loss and the logits, and store the terms for the history."""
         inputs, y = batch
         inputs = {name: to_device(value, module.like) for name, value in inputs.items()}
         terms, logits = self.criterion_(module, inputs, y, generator, self.module_.teacher)
@@ -85,7 +90,7 @@ class EquiVAENet(NeuralNetClassifier):
         return -terms["objective"], logits.detach()
 
     def _set_training(self, training: bool = True) -> None:
-        # To set it anew for all layers at each step is slow.
+        # setting the mode of all layers in each step would be slow
         parts = (self.module_, self.module_.module, self.module_.predictor, self.criterion_)
         if any(part.training != training for part in parts):
             super()._set_training(training)
@@ -98,9 +103,9 @@ class EquiVAENet(NeuralNetClassifier):
         return {"loss": loss, "y_pred": logits}
 
     def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
-        """Compute the loss of a batch by the networks that predict."""
+        """Compute the loss of a batch with the networks that predict."""
         self._set_training(False)
-        # The same noise at each epoch, so that epochs can be compared.
+        # the same random numbers in each epoch, so that epochs can be compared
         generator = torch.Generator(self.device).manual_seed(VALIDATION_SEED)
         with torch.no_grad():
             loss, logits = self._terms(batch, self.module_.predictor, generator, "valid")
@@ -109,12 +114,12 @@ class EquiVAENet(NeuralNetClassifier):
     # ---------------------------------------------------------------- hooks
 
     def on_train_begin(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        """Look up the weights to average."""
+        """Look up the weights that are averaged."""
         super().on_train_begin(net, *args, **kwargs)
         self.module_.start()
 
     def on_batch_end(self, net: Any, batch: Any = None, training: bool = False, **kw: Any) -> None:
-        """Move the average, and stop if training has diverged."""
+        """Update the average of the weights, and raise if training has diverged."""
         super().on_batch_end(net, batch, training, **kw)
         if not training:
             return
@@ -138,7 +143,7 @@ class EquiVAENet(NeuralNetClassifier):
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
 
     def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
-        """Check the weights."""
+        """Free what only training needs, and raise if weights are not finite."""
         super().on_train_end(net, *args, **kwargs)
         self.module_.stop()
         self.epoch_terms = {"train": [], "valid": []}
@@ -146,7 +151,7 @@ class EquiVAENet(NeuralNetClassifier):
             self._raise_diverged("weights became infinite or NaN")
 
     def check_finite(self, prototypes: NDArray[np.floating]) -> None:
-        """Raise unless the trained networks give finite representations of the classes."""
+        """Raise if the prototypes of the classes are not finite."""
         if not np.isfinite(prototypes).all():
             self._raise_diverged("representations of classes became infinite or NaN")
 
@@ -159,14 +164,14 @@ class EquiVAENet(NeuralNetClassifier):
         )
 
     def notify(self, method_name: str, **cb_kwargs: Any) -> None:
-        """Call the callbacks; skorch's own, early stopping too, end training by an interrupt."""
+        """Call the callbacks, and tell a KeyboardInterrupt that they raise from the user's."""
         try:
             super().notify(method_name, **cb_kwargs)
         except KeyboardInterrupt as interrupt:
             raise StoppedByCallback from interrupt
 
     def fit_loop(self, *args: Any, **kwargs: Any) -> "EquiVAENet":
-        """Train, and note whether the user has interrupted it."""
+        """Train, and record whether the user interrupted it."""
         self.interrupted = False
         try:
             return super().fit_loop(*args, **kwargs)
@@ -179,8 +184,9 @@ class EquiVAENet(NeuralNetClassifier):
     # ---------------------------------------------------------------- before and after
 
     def resume(self, old: "EquiVAENet") -> None:
-        """Go on with the state of another net: optimiser, memory of classes and noise."""
-        self.optimizer_.load_state_dict(old.optimizer_.state_dict())
+        """Take over the state of another net: optimiser, class memory and random generators."""
+        # copied, since Adam writes to its state in place
+        self.optimizer_.load_state_dict(copy.deepcopy(old.optimizer_.state_dict()))
         for group in self.optimizer_.param_groups:
             group["lr"] = self.lr
         self.criterion_.memory.load_state_dict(old.criterion_.memory.state_dict())
@@ -189,18 +195,22 @@ class EquiVAENet(NeuralNetClassifier):
         self.iterator_train__rng.set_state(old.iterator_train__rng.get_state())
 
     def take_history(self) -> list[dict[str, Any]]:
-        """Return the finished epochs without their batches, and empty the net's own history."""
+        """Return the history of the finished epochs, without batches, and clear that of the net."""
         rows = [{k: v for k, v in row.items() if k != "batches"} for row in self.history]
         self.initialize_history()
         return [row for row in rows if "train_loss" in row]
 
     def forget_training(self) -> None:
-        """Drop what belongs to one training: its data, its schedule and its best weights."""
+        """Drop what belongs to a single training: data, schedules and best weights."""
         self.train_split = None
         made_for_it = ("lr_decay", "kl_warmup", "early_stopping")
         self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
         self.callbacks = None
-        self.module = self.criterion = None  # skorch would copy them beside `module_`
+        self.module = self.criterion = None  # skorch would copy them in addition to `module_`
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    return logits.softmax(dim=-1)
 
 
 def make_net(
@@ -212,7 +222,28 @@ def make_net(
     valid: TrainingRows | None,
     incremental: bool,
 ) -> EquiVAENet:
-    """Return a net that is ready to train `module`."""
+    """Return an initialised net that trains `module`.
+
+    Parameters
+    ----------
+    settings : TrainingSettings
+        The parameters of the estimator.
+    plan : Plan
+        The resolved settings.
+    module : Averaged
+        The networks.
+    objective : EquiVAEObjective
+        The criterion.
+    data, valid : TrainingRows
+        Rows to train on, and rows for validation or None.
+    incremental : bool
+        Whether `partial_fit` was called.
+
+    Returns
+    -------
+    net : EquiVAENet
+        The net.
+    """
     from skorch.helper import predefined_split
 
     batches: dict[str, Any] = {
@@ -237,12 +268,12 @@ def make_net(
         iterator_valid__batch_size=VALIDATION_BATCH,
         train_split=None if valid is None else predefined_split(valid),
         callbacks=make_callbacks(settings, plan, n_steps, incremental, valid is not None),
-        callbacks__valid_acc=None,  # the objective records it
+        callbacks__valid_acc=None,  # the objective records the accuracy
         device=settings.device,
         verbose=int(settings.verbose > 1),
-        **({} if settings.verbose > 1 else {"callbacks__print_log": None}),  # formats in vain
+        **({} if settings.verbose > 1 else {"callbacks__print_log": None}),  # not printed
         classes=list(range(len(objective.log_prior))),
-        predict_nonlinearity=lambda logits: logits.softmax(dim=-1),
+        predict_nonlinearity=_softmax,
         spec=data.spec,
         generator=torch.Generator(settings.device).manual_seed(settings.seed),
     ).initialize()

@@ -1,4 +1,4 @@
-"""What training maximises: the bound of the paper plus added terms, each with a weight."""
+"""The function that training maximises: the bound of the paper plus weighted terms."""
 
 import numpy as np
 import torch
@@ -15,25 +15,29 @@ from .pseudo_labels import Source, UnlabeledRows, confident_targets, truncate
 from .settings import Objective, Plan
 from .terms import TERMS, ClassMemory, View, accuracy, term_weights
 
-# log p(y) of a class that has been announced but not seen.
+# Smallest p(y), for classes that were announced in `partial_fit` but have no rows yet.
 SMALLEST_PRIOR = 1e-6
 
 
 class EquiVAEObjective(nn.Module):
-    """The total that training maximises, for one batch.
+    """The objective of one batch, and all terms that it consists of.
 
     Parameters
     ----------
     class_prior : ndarray of shape (n_classes,)
+        Class probabilities p(y).
     n_hidden : int
-        Size of the embedding between body and head of f_inv.
+        Size of an embedding, the input of the head of f_inv.
     m_max : int
+        Largest number of complements.
     objective : Objective
+        The user's settings.
     plan : Plan
+        The same settings with every "auto" resolved.
     sources : list of Source
-        What is believed of unlabelled rows.
+        Sources of class probabilities for unlabelled rows.
     augment : callable or None
-        Takes a batch and a generator and returns a batch.
+        Takes a batch and a generator, and returns a batch.
     """
 
     log_prior: Tensor
@@ -62,7 +66,7 @@ class EquiVAEObjective(nn.Module):
 
     @property
     def term_names(self) -> list[str]:
-        """The names of all terms, in the order of the history."""
+        """Names of all terms, in the order of the history."""
         return ["objective", *BOUND_TERMS, *self.weights, "accuracy"]
 
     def forward(
@@ -78,15 +82,24 @@ class EquiVAEObjective(nn.Module):
         Parameters
         ----------
         module : EquiVAEModule
-        inputs : dict
-            x, weight and, if there is any, evidence.
+            The networks to train.
+        inputs : dict of str to Tensor
+            The batch: x, weight and, if there is any, evidence.
         y : Tensor of shape (n,)
-            -1 marks unlabelled rows. It may be on the CPU, so that nothing waits for the
-            device to count them.
+            Class codes; -1 for unlabelled rows. It may be on the CPU, so that counting
+            unlabelled rows does not wait for the device.
         generator : torch.Generator
+            Source of the random numbers.
         teacher : EquiVAEModule, optional
-            The networks that label unlabelled rows. Without it the module itself does,
-            with gradient, as in the paper.
+            The networks that label unlabelled rows. Without it the module itself does, with
+            gradient, as in the paper.
+
+        Returns
+        -------
+        terms : dict of str to Tensor
+            One scalar for each of `term_names`.
+        logits : Tensor of shape (n, n_classes)
+            Logits of q(y | x) for the augmented rows.
         """
         view = self._view(module, inputs, y, generator, teacher)
         terms = self._bound(view, generator)
@@ -133,7 +146,7 @@ class EquiVAEObjective(nn.Module):
     def _believe(
         self, x: Tensor, positions: Tensor, teacher: EquiVAEModule, evidence: Tensor | None
     ) -> Tensor:
-        """Return what the sources believe of the classes of unlabelled rows."""
+        """Return the class probabilities of unlabelled rows, revised by all sources."""
         own = None if evidence is None else evidence[positions]
         rows = UnlabeledRows(x, own, teacher, self.log_prior, self.training)
         q_y = self.log_prior.exp().expand(len(x), -1)
@@ -142,7 +155,7 @@ class EquiVAEObjective(nn.Module):
         return q_y
 
     def _bound(self, view: View, generator: torch.Generator) -> dict[str, Tensor]:
-        """Return Eq. 7 and its terms for the rows that count."""
+        """Return Eq. 7 and its terms for a batch."""
         counted = self._counted(view, generator)
         codes = view.targets if self.settings.complement_pool == "confident" else view.y
         pool = ComplementPool(
@@ -156,11 +169,12 @@ class EquiVAEObjective(nn.Module):
         return terms
 
     def _counted(self, view: View, generator: torch.Generator) -> CountedRows:
-        """Return the rows of the batch that the bound counts.
+        """Return the rows of the batch that enter the bound, and their weights.
 
-        In training these are the unlabelled rows, and as many random labelled ones as make
-        up their share of Eq. 7: few labels are in every batch to be classified and to stand
-        in for their class, but the bound would learn them by heart.
+        In training these are the unlabelled rows, and a random part of the labelled rows,
+        according to `labeled_share`. If labels are few, their rows are in every batch, to be
+        classified and to serve as complements. If they all entered the bound each time, it would
+        overfit them.
         """
         y, share, n_unlabeled = view.y, self.plan.labeled_share, len(view.positions)
         n_labeled = len(y) - n_unlabeled
@@ -183,10 +197,10 @@ class EquiVAEObjective(nn.Module):
 
 
 def _normalize(weight: Tensor) -> Tensor:
-    """Return weights that sum to 1, or all 0."""
+    """Return weights scaled to sum to 1, unless all of them are 0."""
     return weight / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
 
 
 def _mean_weights(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return weights that average the labelled and the unlabelled rows of a batch."""
+    """Return weights that average over the labelled, and over the unlabelled rows of a batch."""
     return _normalize(weight * (y >= 0)), _normalize(weight * (y < 0))

@@ -1,18 +1,18 @@
 """The terms that training adds to the bound, each a small function of a `View`.
 
-A `View` is one batch as the networks see it. A term is computed only if its weight is not 0.
-In `history_` it is the average per row, beside the terms of `sk_equivae.model.bounds`:
+A `View` is one batch and what the networks compute from it. A term is computed only if its weight
+is not 0. `history_` records its average per row, next to the terms of `sk_equivae.model.bounds`:
 
 ==================  ========================================================
 `log_q_y`           log q(y | x) of labelled rows, added to Eq. 4
 `consistency`       log q(y | x) of confident unlabelled rows
-`prototype`         log-probability of a row's class by distance to the classes
-`linear`            the same by linear functions of f_inv(x)
-`accuracy`          of q(y | x) on the labelled rows, as training sees them
+`prototype`         log-probability of a row's class by distance to the prototypes
+`linear`            log-probability of a row's class by a linear function of f_inv(x)
+`accuracy`          accuracy of q(y | x) on labelled rows; augmented, in training
 ==================  ========================================================
 
-To add a term, write a function of a `View`, name it in `TERMS`, and give it a weight in
-`term_weights`, from a field of `Objective`.
+To add a term, write a function of a `View`, register it in `TERMS`, and give it a weight in
+`term_weights`, usually from a field of `Objective`.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,12 @@ from .settings import Objective, Plan
 
 
 class ClassMemory(nn.Module):
-    """The last mean embedding of each class, for batches that hold none of its rows.
+    """The latest mean embedding of each class, for batches without rows of the class.
 
     Parameters
     ----------
     n_classes, n_hidden : int
+        Number of classes, and size of an embedding.
     """
 
     means: Tensor
@@ -45,7 +46,7 @@ class ClassMemory(nn.Module):
         self.register_buffer("seen", torch.zeros(n_classes, dtype=torch.bool))
 
     def update(self, h: Tensor, codes: Tensor) -> None:
-        """Keep the means of the classes of a batch; -1 in `codes` counts for none."""
+        """Store the class means of a batch; rows with code -1 are ignored."""
         means, _, counts = leave_one_out(h.detach(), codes, len(self.seen))
         present = (counts > 0)[:, None]
         self.means = torch.where(present, means, self.means)
@@ -54,27 +55,30 @@ class ClassMemory(nn.Module):
 
 @dataclass
 class View:
-    """One batch, as the networks see it.
+    """One batch, and what the networks compute from it.
 
     Attributes
     ----------
     module : EquiVAEModule
+        The networks.
     x : Tensor of shape (n, *input_shape)
+        The rows, not augmented.
     y : Tensor of shape (n,)
-        -1 for unlabelled rows.
+        Class codes; -1 for unlabelled rows.
     h, f_inv : Tensor of shape (n, n_hidden) and (n, n_invariant)
-        Of the augmented rows.
+        Embeddings and invariant representations of the augmented rows.
     logits : Tensor of shape (n, n_classes)
-        Of q(y | x) of the augmented rows.
+        Logits of q(y | x) for the augmented rows.
     q_y : Tensor of shape (n, n_classes)
-        What is believed of the classes: one-hot for labelled rows.
+        Class probabilities that training assumes; one-hot for labelled rows.
     targets : Tensor of shape (n,)
-        Codes of labelled and of confident rows, else -1.
+        Class codes of labelled rows and of confident unlabelled ones, else -1.
     labeled, unlabeled : Tensor of shape (n,)
-        Weights that average the labelled and the unlabelled rows.
+        Weights that average over the labelled, and over the unlabelled rows.
     positions : Tensor of shape (n_unlabeled,)
-        Of the unlabelled rows.
+        Positions of the unlabelled rows.
     memory : ClassMemory
+        Mean embeddings of the classes in earlier batches.
     """
 
     module: EquiVAEModule
@@ -91,7 +95,7 @@ class View:
     memory: "ClassMemory"
 
     def log_probability(self, logits: Tensor) -> Tensor:
-        """Return the log-probability of the target of each row; 0 where there is none."""
+        """Return the log-probability of the target of each row; 0 for rows without a target."""
         return -F.cross_entropy(logits, self.targets, ignore_index=-1, reduction="none")
 
 
@@ -101,12 +105,12 @@ def log_q_y(view: View) -> Tensor:
 
 
 def consistency(view: View) -> Tensor:
-    """Return log q(y | x) of confident unlabelled rows at the class that they are taken for."""
+    """Return log q(y | x) of confident unlabelled rows at their predicted class."""
     return (view.unlabeled * view.log_probability(view.logits)).sum()
 
 
 def prototype(view: View) -> Tensor:
-    """Return the log-probability of a row's class by distance, the row itself left out."""
+    """Return the log-probability of a row's class by distance, to means without the row."""
     head, memory = view.module.invariant.head, view.memory
     means, others, counts = leave_one_out(view.h, view.targets, len(memory.seen))
     means = torch.where((counts > 0)[:, None], means, memory.means)
@@ -134,7 +138,7 @@ TERMS: dict[str, Callable[[View], Tensor]] = {
 
 
 def term_weights(objective: Objective, plan: Plan) -> dict[str, float]:
-    """Return the weights of the added terms that are not 0."""
+    """Return the weights of the terms in `TERMS`, without those that are 0."""
     weights = {
         "log_q_y": objective.label_weight,
         "consistency": objective.consistency_weight,
@@ -145,7 +149,7 @@ def term_weights(objective: Objective, plan: Plan) -> dict[str, float]:
 
 
 def accuracy(view: View) -> Tensor:
-    """Return the accuracy of q(y | x) on labelled rows; NaN without any."""
+    """Return the accuracy of q(y | x) on labelled rows; NaN if there are none."""
     right = (view.logits.argmax(dim=1) == view.y).to(view.labeled.dtype)
     total = view.labeled.sum()
     return torch.where(total > 0, (view.labeled * right).sum() / total, torch.nan)

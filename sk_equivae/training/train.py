@@ -1,4 +1,4 @@
-"""`train`: from rows and settings to a `FittedModel`, in reading order."""
+"""`train`: from rows and settings to a `FittedModel`. The functions follow in calling order."""
 
 import contextlib
 import copy
@@ -29,12 +29,12 @@ from .objective import EquiVAEObjective
 from .pseudo_labels import Problem, confident_targets
 from .settings import Plan, TrainingSettings, make_plan, n_latents
 
-# As many rows are enough for statistics of a trained network.
+# Number of rows that statistics of the trained networks are computed from, at most.
 SOME_ROWS = 16_384
 
 
 class Trained(NamedTuple):
-    """What a training gives: the model, the net, and the code of each row."""
+    """The result of training: the model, the net, and one class code per row."""
 
     model: FittedModel
     net: EquiVAENet
@@ -43,13 +43,14 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True)
 class Previous:
-    """Where to go on from.
+    """The result of an earlier training, to go on from.
 
     Attributes
     ----------
     model : FittedModel
+        The model.
     net : EquiVAENet or None
-        With the state of training; None after a model has been stored and loaded.
+        The net, with the state of training; None if the estimator was pickled in between.
     """
 
     model: FittedModel
@@ -68,19 +69,21 @@ def train(
     Parameters
     ----------
     data : TrainingRows
+        The rows.
     classes : ndarray of shape (n_classes,)
-        The labels behind the codes of the rows.
+        The labels that the codes stand for.
     settings : TrainingSettings
+        The parameters of the estimator.
     previous : Previous, optional
-        Where to go on from; it is not changed.
-    incremental : bool
-        Train for one epoch at a constant rate, and go on with the optimiser's state, the
-        class counts and the prototypes of `previous`. Otherwise only its networks are taken
-        over.
+        An earlier training to go on from; it is not changed.
+    incremental : bool, default=False
+        Train for one epoch at a constant rate, and go on with the optimiser's state, class counts
+        and prototypes of `previous`. If False, only its networks are used.
 
     Returns
     -------
     trained : Trained
+        The result.
     """
     rows, valid = data, None
     if settings.early_stopping and not incremental:
@@ -107,10 +110,10 @@ def train(
         net.partial_fit(rows)
         if net.interrupted and not any("train_loss" in epoch for epoch in net.history):
             raise KeyboardInterrupt("Training was interrupted in the first epoch. Nothing changed.")
+        for network in module.predictor.parts:
+            network.amp = False  # predictions are exact
         refresh_batch_norm(module, rows, settings.seed)
     net.forget_training()
-    for network in module.predictor.parts:
-        network.amp = False  # predictions are exact
     old = previous.model if previous is not None and incremental else None
     return summarize(net, data.like(like), classes, count, settings, old)
 
@@ -121,10 +124,7 @@ def train(
 def split_validation(
     data: TrainingRows, fraction: float, seed: int
 ) -> tuple[TrainingRows, TrainingRows]:
-    """Return training rows, and validation rows: a part of the labelled ones of each class.
-
-    Every class has at least one labelled row in both.
-    """
+    """Return training and validation rows; both have a labelled row of every class."""
     rows, codes = data.rows, data.codes
     labeled = rows[codes[rows] >= 0]
     classes, counts = np.unique(codes[labeled], return_counts=True)
@@ -153,7 +153,7 @@ def class_counts(data: TrainingRows, n_classes: int) -> NDArray[np.float64]:
 
 @contextlib.contextmanager
 def _user_noise(settings: TrainingSettings) -> Iterator[None]:
-    """Seed torch's global generators for users' networks, which may hold `nn.Dropout`."""
+    """Seed PyTorch's global generators, which users' networks and augmentations may use."""
     networks = settings.networks.architecture((1, 1))
     if not networks.has_user_networks and not callable(settings.augment):
         yield
@@ -165,7 +165,7 @@ def _user_noise(settings: TrainingSettings) -> Iterator[None]:
 def make_networks(
     settings: TrainingSettings, data: TrainingRows, n_classes: int, previous: Previous | None
 ) -> Averaged:
-    """Return fresh networks, or a copy of those to go on with."""
+    """Return new networks, or a copy of those of an earlier training."""
     decay = settings.objective.teacher_decay
     if previous is not None:
         if previous.net is not None:
@@ -193,7 +193,7 @@ def make_objective(
     module: EquiVAEModule,
     prior: NDArray[np.float64],
 ) -> EquiVAEObjective:
-    """Return the objective for the rows at hand."""
+    """Return the objective for the given rows."""
     augment = make_augment(settings.augment, data.spec.is_image, bool((data.own_codes < 0).any()))
     sources = settings.objective.sources()
     objective = EquiVAEObjective(
@@ -205,7 +205,7 @@ def make_objective(
 def prepare_evidence(
     objective: EquiVAEObjective, data: TrainingRows, n_classes: int, seed: int
 ) -> NDArray[np.float32] | None:
-    """Return what the sources believe of all rows before training."""
+    """Return the class probabilities of all rows by the sources, before training."""
     problem = Problem(data, n_classes, seed)
     for source in objective.sources:
         source.prepare(problem)
@@ -216,10 +216,10 @@ def prepare_evidence(
 
 
 def refresh_batch_norm(module: Averaged, data: TrainingRows, seed: int) -> None:
-    """Gather statistics for the averaged weights, of rows that are not augmented."""
+    """Compute batch statistics for the averaged weights, from rows that are not augmented."""
     if module.teacher is None:
         return
-    # every batch counts alike: rows in random order, and no batch smaller than the others
+    # batches have equal weight, so they hold random rows and are about equally large
     rows = np.random.RandomState(seed).permutation(data.rows)[:SOME_ROWS]
     size = -(-len(rows) // -(-len(rows) // BATCH_SIZE))
     batches = OrderedBatches(data.subset(rows), size)
@@ -234,11 +234,11 @@ def summarize(
     settings: TrainingSettings,
     old: FittedModel | None,
 ) -> Trained:
-    """Return the model: prototypes, codes of unlabelled rows, and styles.
+    """Compute prototypes, codes of unlabelled rows and styles, and return the result.
 
-    Prototypes and styles go on from those of `old`.
+    With `old`, its prototypes and styles are updated.
     """
-    # a copy if there is no teacher: the networks that train may go on
+    # copied if there is no teacher, since the networks may be trained further
     module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
     means = class_means(module, data, settings.objective)
     embeddings = means.means
@@ -265,7 +265,7 @@ def summarize(
 
 
 def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> ClassMeans:
-    """Return mean embeddings of the classes: of labelled rows, and of confident ones."""
+    """Return the mean embedding of the labelled and confident rows of each class."""
     means = ClassMeans(module.n_classes, module.n_hidden)
     rows = data.rows
     if objective.complement_pool == "labeled":
@@ -284,7 +284,7 @@ def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> Cl
 
 
 def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
-    """Return the model with the moments of v within each class, of some rows if they are many."""
+    """Return the model with mean and covariance of v per class, from at most `SOME_ROWS` rows."""
     moments = StyleMoments(len(model.classes), model.module.n_latents[1])
     prototypes = model.tensor(np.nan_to_num(model.prototypes))
     rows = np.arange(0, len(X), -(-len(X) // SOME_ROWS))

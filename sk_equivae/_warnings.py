@@ -1,0 +1,14 @@
+"""Warnings that point to the user's line."""
+
+import sys
+import warnings
+
+OURS = ("sk_equivae", "sklearn")
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this library, through scikit-learn's wrappers or not."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(OURS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
