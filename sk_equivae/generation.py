@@ -1,8 +1,8 @@
-"""What one can do with r and v apart: functions of a `FittedModel`.
+"""Generation, style transfer and new classes, as functions of a `FittedModel`.
 
-Rows come and go in the units, shape and dtype of the user's X; classes are codes, positions
-in `model.classes`. Generated rows are means of p(x | r, v): its own noise is independent from
-feature to feature and shows nothing.
+Rows are flat on input, and have the shape, units and dtype of the user's X on output. Classes
+are given as codes, positions in `model.classes`. Generated rows are means of p(x | r_y, v), not
+samples: the noise of p(x | r_y, v) is independent between features.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 def sampled_classes(model: FittedModel) -> Codes:
-    """Return the codes of the classes that have a prototype and a prior."""
+    """Return the codes of the classes with a prototype and a prior above 0."""
     codes = np.flatnonzero(model.has_prototype & (model.class_prior > 0))
     if len(codes) == 0:
         raise ValueError(
@@ -35,31 +35,31 @@ def sampled_classes(model: FittedModel) -> Codes:
 
 
 def draw_classes(model: FittedModel, n_samples: int, rng: np.random.RandomState) -> Codes:
-    """Draw classes from p(y)."""
+    """Draw class codes from p(y)."""
     codes = sampled_classes(model)
     prior = model.class_prior[codes]
     return rng.choice(codes, n_samples, p=prior / prior.sum())
 
 
 def sample(model: FittedModel, codes: Codes, generator: torch.Generator) -> Rows:
-    """Return new rows of some classes: v ~ N(v_mean, v_covariance) of the class."""
+    """Return one new row per code, with v ~ N(v_mean, v_covariance) of the class."""
     u = torch.randn(len(codes), model.module.n_latents[1], generator=generator).numpy()
     return model.decode(model.r(codes), to_class(u, codes, model.v_mean, model.v_covariance))
 
 
 def reconstruct(model: FittedModel, X: Rows, rule: str, codes: Codes | None = None) -> Rows:
-    """Return rows encoded and decoded: r of their class, v the mean of q(v | r_y, x)."""
+    """Encode and decode rows, with the mean of q(v | r_y, x) as v."""
     codes, v = model.latents(X, rule, codes)
     return model.decode(model.r(codes), v)
 
 
 def interpolate(model: FittedModel, A: Rows, B: Rows, n_steps: int, rule: str) -> Rows:
-    """Return the ways from rows of A to rows of B, of shape (n, n_steps, *row_shape)."""
+    """Return paths from rows of A to rows of B, of shape (n, n_steps, *row_shape)."""
     (codes_a, v_a), (codes_b, v_b) = model.latents(A, rule), model.latents(B, rule)
     t = torch.linspace(0, 1, n_steps, dtype=torch.from_numpy(v_a).dtype)[:, None]
 
     def between(a: Floats, b: Floats) -> Floats:
-        # `lerp` of equal ends is exact, so r does not tremble within a class
+        # `lerp` between equal values is exact, so r_y is constant within a class
         start, end = torch.from_numpy(a)[:, None], torch.from_numpy(b)[:, None]
         return torch.lerp(start, end, t).flatten(0, 1).numpy()  # (n * n_steps, n_latents)
 
@@ -70,10 +70,26 @@ def interpolate(model: FittedModel, A: Rows, B: Rows, n_steps: int, rule: str) -
 def transfer_style(
     model: FittedModel, content: Rows, style: Rows, rule: str, grid: bool = False
 ) -> Rows:
-    """Return rows with r of the content's class and v of the style.
+    """Return rows with r_y of the content's class and v of the style.
 
-    Between two classes v is not taken as it is: what is usual in one class may be odd in
-    the other. It keeps its place relative to the moments of v in its class.
+    If the classes differ, v is standardised with the mean and covariance of v in its own class,
+    and scaled back with those in the class of the content.
+
+    Parameters
+    ----------
+    model : FittedModel
+        The model.
+    content, style : ndarray of shape (n, n_features)
+        Rows that determine r_y, and rows that determine v.
+    rule : {"prototype", "posterior", "likelihood"}
+        How classes are predicted.
+    grid : bool, default=False
+        Combine every content with every style.
+
+    Returns
+    -------
+    X : ndarray of shape (n, *row_shape), or (n_content, n_style, *row_shape)
+        The generated rows.
     """
     (codes, _), (style_codes, v) = model.latents(content, rule), model.latents(style, rule)
     n_content, n_style = len(codes), len(style_codes)
@@ -95,7 +111,7 @@ def score_samples(model: FittedModel, X: Rows, n_draws: int, generator: torch.Ge
 
     def bound(x: Tensor) -> Tensor:
         h = model.module.equivariant.embed(x)
-        # log p(x, y), estimated, per class
+        # an estimate of log p(x, y) per class
         joint = [_log_joint(model, x, h, code, noise) for code in codes]
         return torch.logsumexp(torch.stack(joint, dim=1), dim=1)
 
@@ -103,7 +119,7 @@ def score_samples(model: FittedModel, X: Rows, n_draws: int, generator: torch.Ge
 
 
 def _log_joint(model: FittedModel, x: Tensor, h: Tensor, code: int, noise: Tensor) -> Tensor:
-    """Return an estimate of log p(x, y) by draws of v from q(v | r_y, x), in float64."""
+    """Estimate log p(x, y) with samples of v from q(v | r_y, x), in float64."""
     module, n_draws = model.module, len(noise)
     r = model.tensor(model.prototypes[code]).expand(len(x), -1)
     q_v = module.equivariant(h, r)
@@ -118,16 +134,23 @@ def _log_joint(model: FittedModel, x: Tensor, h: Tensor, code: int, noise: Tenso
 
 
 def add_classes(model: FittedModel, X: Rows, codes: Codes, new: NDArray[Any]) -> FittedModel:
-    """Return a model that knows new classes from a few rows of each, without training.
+    """Return a model with new classes, computed from a few rows of each without training.
 
     Parameters
     ----------
     model : FittedModel
+        The model; it is not changed.
     X : ndarray of shape (n, n_features)
+        Rows of the new classes.
     codes : ndarray of shape (n,)
-        Positions in `new`.
+        The class of each row, as a position in `new`.
     new : ndarray of shape (n_new,)
-        Labels that are not in `model.classes`.
+        Labels of the new classes, not in `model.classes`.
+
+    Returns
+    -------
+    model : FittedModel
+        The model with the new classes.
     """
     module = model.module
     means = ClassMeans(len(new), module.n_hidden)
@@ -141,7 +164,7 @@ def add_classes(model: FittedModel, X: Rows, codes: Codes, new: NDArray[Any]) ->
     n_old, n_all = len(model.classes), len(model.classes) + len(new)
     classes = np.concatenate([model.classes, new])
     if model.classes.dtype.kind in "iu" and classes.dtype.kind == "f":
-        classes = classes.astype(np.int64)  # the labels 8.0 and 9.0 beside 0, ..., 7
+        classes = classes.astype(np.int64)  # the labels 8.0 and 9.0 added to 0, ..., 7
     order = np.argsort(classes, kind="stable")
     prior = np.full(len(new), model.class_prior.sum() / n_all)  # as frequent as the average class
     v_mean, v_covariance = prior_moments(len(new), module.n_latents[1])

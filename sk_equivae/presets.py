@@ -1,8 +1,8 @@
-"""Named settings of the estimators: the paper's, as it gives them."""
+"""Parameters of the estimators for the experiments of the paper."""
 
 from typing import Any
 
-# The paper's objective and networks, and its training.
+# Parameters that all experiments share.
 PAPER: dict[str, Any] = {
     "objective": "paper",
     "networks": "paper",
@@ -10,7 +10,7 @@ PAPER: dict[str, Any] = {
     "lr": 1e-3,
     "batch_size": 32,
 }
-# Epochs by the number of labels; None stands for all of them (Sections 4.1 and 4.3).
+# Number of epochs by the number of labels; None stands for all labels (Sections 4.1 and 4.3).
 EPOCHS: dict[str, dict[int | None, int]] = {
     "mnist": {None: 40, 100: 20, 600: 25, 1000: 30, 3000: 35},
     "svhn": {None: 90, 1000: 20, 3000: 30},
@@ -18,18 +18,20 @@ EPOCHS: dict[str, dict[int | None, int]] = {
 
 
 def paper(dataset: str = "mnist", n_labels: int | None = None) -> dict[str, Any]:
-    """Parameters with which the paper trained for a line of its tables.
+    """Return the parameters of an experiment of the paper.
 
     Parameters
     ----------
-    dataset : {"mnist", "svhn"}
-    n_labels : int, optional
-        In all; None for all labels. Of numbers that the paper has not, the epochs are
-        those of the nearest smaller one.
+    dataset : {"mnist", "svhn"}, default="mnist"
+        The data set.
+    n_labels : int, default=None
+        Total number of labels; None for all. A number that is not in the paper is replaced by
+        the next smaller one, or by the smallest.
 
     Returns
     -------
-    parameters : dict
+    parameters : dict of str to object
+        Parameters of `EquiVAEClassifier` or `EquiVAETransformer`.
 
     Examples
     --------

@@ -39,7 +39,7 @@ def class_colors(n_classes: int, cmap: Any = None) -> list[Any]:
 
 
 class LatentSpaceDisplay:
-    """r and v of rows, side by side in two dimensions and coloured by class.
+    """Representations r and v of rows, side by side in two dimensions and coloured by class.
 
     In a good model the classes are separate in r and mixed in v.
 

@@ -35,7 +35,7 @@ from .parameters import Parameters
 
 @contextlib.contextmanager
 def _all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Put an estimator's attributes back to what they were if anything goes wrong inside."""
+    """Restore the attributes of an estimator if anything inside the context raises."""
     before = vars(estimator).copy()
     try:
         yield
@@ -46,7 +46,7 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 class BaseEquiVAE(TransformerMixin, Parameters):
-    """What the classifier and the transformer share: training, and what was learnt."""
+    """Training of both estimators, and their fitted attributes."""
 
     model_: FittedModel
     net_: EquiVAENet
@@ -65,7 +65,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels."""
+        """The class labels, sorted."""
         return self.model_.classes
 
     @property
@@ -75,12 +75,12 @@ class BaseEquiVAE(TransformerMixin, Parameters):
 
     @property
     def class_prior_(self) -> NDArray[np.float64]:
-        """p(y)."""
+        """Class frequencies p(y) among the labelled rows."""
         return self.model_.class_prior
 
     @property
     def prototypes_(self) -> NDArray[np.floating]:
-        """r_y of each class."""
+        """The invariant representation r_y of each class."""
         return self.model_.prototypes
 
     @property
@@ -106,10 +106,10 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
             The rows, labelled and unlabelled.
         y : array-like of shape (n,)
-            Their labels; `unlabeled` (-1) marks rows that have none.
+            Their labels; the value of `unlabeled` (-1 by default) marks unlabelled rows.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the rows in the objective, in the prototypes and in p(y); rows of
-            weight 0 are left out.
+            Weights of the rows in the objective, the prototypes and p(y). Rows with weight 0
+            are ignored.
 
         Returns
         -------
@@ -126,20 +126,20 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Train for one epoch on these rows, from where training stands.
+        """Continue training for one epoch on the given rows.
 
-        The scaling of the features is that of the first call. Prototypes move towards the
-        rows of this call: by `n / (n + m_max)` of the way for a class with n rows here.
+        The first call determines the scaling of the features. The prototype of a class with n
+        rows in this call is moved towards these rows, by a fraction `n / (n + m_max)`.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
             The rows.
         y : array-like of shape (n,)
-            Their labels; `unlabeled` (-1) marks rows that have none.
+            Their labels; the value of `unlabeled` (-1 by default) marks unlabelled rows.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever come; needed at the first call only. A transformer
-            takes those of the first y without it.
+            All classes that can occur in any call. Needed in the first call only; a transformer
+            uses the labels of the first y by default.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows.
 
@@ -164,7 +164,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         return self._train(X, y, sample_weight, classes, incremental=True)
 
     def _train(self, X: Any, y: Any, sample_weight: Any, classes: Any, incremental: bool) -> Self:
-        """Train on X, and become the result; or stay as before if anything goes wrong."""
+        """Train on X and set the fitted attributes; if anything raises, nothing changes."""
         go_on = hasattr(self, "model_") and (incremental or self.warm_start)
         check_callbacks(self.callbacks)
         if incremental and self.early_stopping:
@@ -183,14 +183,14 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 X, y, sample_weight, classes, reset=not go_on, incremental=incremental
             )
             trained = train(data, classes, settings, previous, incremental)
-            if len(data.X) < len(X):  # rows of weight 0 are labelled, but not learnt from
+            if len(data.X) < len(X):  # rows of weight 0 get a label, but are not trained on
                 codes[kept] = trained.codes
                 codes = trained.model.fill_codes(X, codes, self.predict_with)
             else:
                 codes = trained.codes
             self._become(trained, codes, go_on)
         if trained.net.interrupted:
-            # raised all the same, so that a search or a script ends too
+            # raised although a model was fitted, so that a search or a script ends as well
             raise KeyboardInterrupt(
                 f"Training was interrupted after {self.n_iter_} epochs. The estimator keeps what "
                 "it had learnt by then; set warm_start=True and call `fit` to go on."
@@ -212,7 +212,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     def _validate_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool, incremental: bool
     ) -> tuple[NDArray[Any], Codes, NDArray[Any], Any, TrainingRows]:
-        """Return X, codes, classes, the rows of a weight above 0, and these to train on."""
+        """Return X, codes, classes, the positions of rows to train on, and these rows."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target "
@@ -229,7 +229,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weight.any():
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
-        # Taken out rather than passed over: they must not enter the scaling either.
+        # rows of weight 0 are removed, so that they do not enter the scaling either
         kept = slice(None) if weight.all() else np.flatnonzero(weight)
         n_least = 2 if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
@@ -242,7 +242,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     def _validate_array(
         self, X: Any, spec: RowSpec | None, **checks: Any
     ) -> tuple[NDArray[Any], tuple[int, ...] | None]:
-        """Return flat rows, and the shape of a row if X has more than two dimensions."""
+        """Return flat rows, and the shape of an image if X has more than two dimensions."""
         with no_strings():
             if spec is not None:
                 check_not_single(spec, X)
@@ -253,12 +253,12 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         return X, array_shape
 
     def _check_ready(self) -> None:
-        """Raise unless fitted, or if a parameter was set to what it may not be since."""
+        """Raise if the estimator is not fitted, or if a parameter is not valid."""
         check_is_fitted(self)
         self._validate_params()
 
     def _validate_rows(self, X: Any) -> NDArray[Any]:
-        """Return flat rows of the shape seen in fit."""
+        """Return flat rows, and raise if they do not match those seen in `fit`."""
         self._check_ready()
         X = self._validate_array(X, self.model_.rows)[0]
         check_units(X, self.model_.rows)
@@ -267,7 +267,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     # ---------------------------------------------------------------- copies
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without that of training, which would take four times the size."""
+        """Return the state without `net_`, which would make it four times as large."""
         state = dict(super().__getstate__(), _sk_equivae_version=__version__)
         state.pop("net_", None)
         return state
@@ -283,7 +283,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         super().__setstate__(state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that can train on; a pickle leaves the state of training out."""
+        """Return a copy that includes `net_`, which a pickle leaves out."""
         double = type(self).__new__(type(self))
         memo[id(self)] = double
         double.__dict__.update(copy.deepcopy(self.__dict__, memo))

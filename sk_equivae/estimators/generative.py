@@ -1,7 +1,7 @@
-"""What one can do with r and v apart, on both estimators.
+"""Generation, style transfer and new classes, for both estimators.
 
-The work is done by functions of the `FittedModel`, in `sk_equivae.generation`; here the
-user's X and y are checked.
+The methods check the user's X and y. The work is done by the functions of
+`sk_equivae.generation`.
 """
 
 from numbers import Integral
@@ -18,13 +18,13 @@ from .representation import RepresentingEstimator
 
 
 def make_generators(random_state: Any) -> tuple[np.random.RandomState, torch.Generator]:
-    """Return generators of our own; for None with a seed from the system."""
+    """Return a NumPy and a PyTorch generator; for None with a seed from the system."""
     rng = np.random.RandomState() if random_state is None else check_random_state(random_state)
     return rng, torch.Generator().manual_seed(int(rng.randint(np.iinfo(np.int32).max)))
 
 
 def check_count(value: Any, name: str, least: int) -> int:
-    """Return an int of at least `least`, or raise."""
+    """Return the value as an int; raise if it is not an int of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(
             f"{name} should be an int of at least {least}; got {value!r}. "
@@ -34,7 +34,7 @@ def check_count(value: Any, name: str, least: int) -> int:
 
 
 def check_pairs(first: str, A: NDArray[Any], second: str, B: NDArray[Any], hint: str = "") -> None:
-    """Raise unless there are as many rows in B as in A."""
+    """Raise if A and B do not have the same number of rows."""
     if len(A) != len(B):
         raise ValueError(
             f"Expected as many rows in {second} as in {first}, which go in pairs; got "
@@ -43,29 +43,33 @@ def check_pairs(first: str, A: NDArray[Any], second: str, B: NDArray[Any], hint:
 
 
 class GenerativeEstimator(RepresentingEstimator):
-    """Generation, style transfer, a bound on log p(x), and new classes."""
+    """Generation, style transfer, a bound on log p(x), and classes added after training."""
 
     def sample(
         self, n_samples: int | None = None, y: Any = None, random_state: Any = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """New rows: v as it is distributed within a class, decoded with the r of the class.
+        """Generate new rows.
+
+        v is drawn from its distribution within the class, N(`v_mean_`, `v_covariance_`), and
+        decoded together with r_y. For a class that was added by `add_classes`, v is drawn from
+        the prior N(0, I).
 
         Parameters
         ----------
         n_samples : int, default=None
-            Number of rows. None: one per label of y, or one without y.
+            Number of rows; by default one per label of y, or a single one.
         y : label or array-like of shape (n_samples,), default=None
-            The classes. Without it they are drawn from `class_prior_`.
+            The classes; by default they are drawn from `class_prior_`.
         random_state : int, RandomState instance or None, default=None
-            An int gives the same rows at each call. None: as the estimator's own
-            `random_state`.
+            Pass an int for the same rows in each call. None uses the `random_state` of the
+            estimator.
 
         Returns
         -------
         X : ndarray of shape (n_samples, *row_shape)
-            Means of p(x | r_y, v), v ~ N(`v_mean_`, `v_covariance_`) of the class. For a class
-            that came by `add_classes` v comes from its prior, N(0, I).
+            The rows: means of p(x | r_y, v).
         y : ndarray of shape (n_samples,)
+            Their classes.
 
         Examples
         --------
@@ -96,17 +100,19 @@ class GenerativeEstimator(RepresentingEstimator):
         return generation.sample(self.model_, codes, generator), self.classes_[codes]
 
     def reconstruct(self, X: ArrayLike, y: Any = None) -> NDArray[Any]:
-        """Rows encoded and decoded: r of their class, v the mean of q(v | r_y, x).
+        """Encode and decode rows, with the mean of q(v | r_y, x) as v.
 
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
-        y : label or array-like of shape (n,), optional
-            Their classes. Without it, and where it says unlabelled, the predicted ones.
+            The rows.
+        y : label or array-like of shape (n,), default=None
+            Their classes. By default, and for unlabelled rows, the predicted classes are used.
 
         Returns
         -------
         X : ndarray of shape (n, *row_shape)
+            The reconstructed rows.
 
         Examples
         --------
@@ -114,7 +120,7 @@ class GenerativeEstimator(RepresentingEstimator):
         >>> from sk_equivae import EquiVAETransformer
         >>> X, y = load_iris(return_X_y=True)
         >>> model = EquiVAETransformer(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
-        >>> model.reconstruct(X[:3], y=[0, 0, -1]).shape  # the third by its predicted class
+        >>> model.reconstruct(X[:3], y=[0, 0, -1]).shape  # predicts the class of the third
         (3, 4)
         """
         rows = self._validate_rows(X)
@@ -122,21 +128,23 @@ class GenerativeEstimator(RepresentingEstimator):
         return generation.reconstruct(self.model_, rows, self.predict_with, codes)
 
     def interpolate(self, A: ArrayLike, B: ArrayLike, n_steps: int = 8) -> NDArray[Any]:
-        """The ways from rows of A to rows of B, in even steps along v.
+        """Interpolate between rows of A and rows of B in the latent space.
 
-        r is that of the predicted class: it stays where it is between rows of the same
-        class, and moves along with v between rows of two classes.
+        v moves in even steps from that of the row of A to that of the row of B, and so does r_y
+        of the predicted class. Between rows of the same class r_y is constant.
 
         Parameters
         ----------
         A, B : array-like of the shape seen in `fit`
-            As many rows in B as in A.
+            The first and the last rows; the same number in both.
         n_steps : int, default=8
+            Number of rows on each path, including both ends.
 
         Returns
         -------
         X : ndarray of shape (n, n_steps, *row_shape)
-            The first and last are the reconstructions of A and B.
+            One path per pair of rows. It starts with the reconstruction of the row of A and ends
+            with that of the row of B.
 
         Examples
         --------
@@ -155,23 +163,25 @@ class GenerativeEstimator(RepresentingEstimator):
     def transfer_style(
         self, content: ArrayLike, style: ArrayLike, grid: bool = False
     ) -> NDArray[Any]:
-        """Rows of the class of one row and the style of another: r of one, v of the other.
+        """Generate rows with the class of one row and the style of another.
 
-        Between two classes v is not taken as it is: what is usual in one class may be odd in
-        the other. It keeps its place relative to the mean and covariance of v in its class.
+        r_y is that of the content and v that of the style. A style that is usual in one class
+        may be unusual in another. So, if the classes differ, v is standardised with `v_mean_` and
+        `v_covariance_` of its own class, and scaled back with those of the class of the content.
 
         Parameters
         ----------
         content : array-like of the shape seen in `fit`
-            Rows that give r, that of their predicted class.
+            Rows whose predicted class determines r_y.
         style : array-like of the shape seen in `fit`
-            Rows that give v.
+            Rows that determine v.
         grid : bool, default=False
-            Pair every content with every style, instead of row by row.
+            Combine every content with every style, instead of row by row.
 
         Returns
         -------
         X : ndarray of shape (n, *row_shape), or (n_content, n_style, *row_shape)
+            The generated rows; the second shape is for `grid=True`.
 
         Examples
         --------
@@ -192,28 +202,30 @@ class GenerativeEstimator(RepresentingEstimator):
     def score_samples(
         self, X: ArrayLike, n_importance: int = 16, random_state: Any = 0
     ) -> NDArray[Any]:
-        r"""An importance-weighted bound on log p(x): low for rows unlike the training data.
+        r"""Return a lower bound on log p(x), which is low for rows unlike the training data.
 
         .. math:: \log p(x) \ge E \log \sum_y p(y) \frac{1}{S} \sum_{s=1}^S
                   \frac{p(x|r_y, v_{ys})\, p(v_{ys})}{q(v_{ys}|r_y, x)},
                   \qquad v_{ys} \sim q(v|r_y, x)
 
-        It grows towards :math:`\log p(x)` with the number S of draws. The draws share
-        their noise between rows, so that the value of a row does not depend on the
-        others. Cost grows with S times the number of classes.
+        This importance-weighted bound approaches :math:`\log p(x)` as the number S of samples
+        grows. The time grows with S times the number of classes. All rows share the same random
+        numbers, so that the value of a row does not depend on the other rows.
 
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
+            The rows.
         n_importance : int, default=16
-            Draws S of v, for each row and class.
+            Number S of samples of v per row and class.
         random_state : int, RandomState instance or None, default=0
+            Determines the samples of v.
 
         Returns
         -------
         bound : ndarray of shape (n,)
-            In nats; a density of the features as the networks see them (in [0, 1], or
-            standardised), not in the units of X.
+            The bound in nats, one value per row. It refers to normalised features (in [0, 1] or
+            standardised), not to the units of X.
 
         Examples
         --------
@@ -232,28 +244,29 @@ class GenerativeEstimator(RepresentingEstimator):
         )
 
     def add_classes(self, X: ArrayLike, y: Any) -> Self:
-        """Learn classes never seen in training from a few rows of each, without training.
+        """Add classes from a few rows of each, without training.
 
-        A new class gets its r from the mean embedding of its rows, as the classes of
-        `fit` did. How many rows are given says nothing about how frequent the class is:
-        in `class_prior_` a new class is as frequent as the average class.
+        r_y of a new class is computed from the mean embedding of its rows, as for the classes of
+        `fit`. In `class_prior_` a new class is as frequent as the average class, however many
+        rows are given.
 
-        q(y | x) and the decoder know the classes of training only. With `predict_with` other
-        than "prototype" new classes have the probability that the prototypes give them, and
-        what is left is divided among the classes of training by the rule. What is generated
-        of a new class is the decoder's guess at it from its neighbours in r.
+        q(y | x) and the decoder were trained without the new classes. If `predict_with` is not
+        "prototype", new classes still get the probability that the "prototype" rule gives them,
+        and the chosen rule divides the rest among the classes of training. Rows that are
+        generated for a new class resemble classes with a similar r_y.
 
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
+            Rows of the new classes.
         y : label or array-like of shape (n,)
-            Labels that are not in `classes_`; a single one counts for all rows.
+            Their labels, which must not be in `classes_`; a single label applies to all rows.
 
         Returns
         -------
         self : object
-            With the new classes in `classes_`, which stays sorted. Training cannot go on
-            from here: `partial_fit` and `warm_start` raise an error.
+            The estimator with the new classes in `classes_`, which stays sorted. It cannot be
+            trained further: `partial_fit` and `fit` with `warm_start=True` raise an error.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Training that goes on from an earlier fit: parameters that cannot change then."""
+"""Checks that parameters did not change where training continues from an earlier fit."""
 
 from typing import Any
 
@@ -9,17 +9,30 @@ from ..fitted.model import FittedModel
 from ..training.settings import n_latents
 from .parameters import Parameters
 
-# Parameters that shape the networks, beside those of `networks` and `objective.teacher_decay`.
+# Parameters that determine the networks, besides `networks` and `objective.teacher_decay`.
 SHAPE_NETWORKS = ("image_shape", "likelihood", "dtype")
-# Fields of `networks` that do not shape them.
+# Fields of `networks` that may change.
 RUNNING = ("amp", "compile")
-# Parameters of a whole training, which `partial_fit` does not go by.
+# Parameters of `fit` that `partial_fit` does not use.
 WHOLE_TRAINING = ("max_epochs", "validation_fraction", "n_iter_no_change", "random_state")
 WHOLE_OBJECTIVE = ("kl_warmup", "lr_decay", "max_batch_size", "graph", "discriminant")
 
 
 def fixed_parameters(estimator: Parameters, incremental: bool) -> dict[str, Any]:
-    """Return the parameters that have no effect in a warm start, or in `partial_fit`."""
+    """Return the parameters that must not change when training continues.
+
+    Parameters
+    ----------
+    estimator : Parameters
+        The estimator.
+    incremental : bool
+        Whether training continues by `partial_fit`, or else by a warm start.
+
+    Returns
+    -------
+    fixed : dict of str to object
+        The names and values of these parameters.
+    """
     objective, networks = (
         estimator._nested(name).get_params(deep=False) for name in ("objective", "networks")
     )
@@ -32,7 +45,7 @@ def fixed_parameters(estimator: Parameters, incremental: bool) -> dict[str, Any]
 
 
 def _differ(a: Any, b: Any) -> bool:
-    """Return whether two values differ; nested settings are compared by their fields."""
+    """Return whether two values differ; settings are compared by their fields."""
     if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
         return repr(a) != repr(b)
     return a is not b and bool(a != b)
@@ -41,7 +54,19 @@ def _differ(a: Any, b: Any) -> bool:
 def check_can_go_on(
     estimator: Parameters, model: FittedModel, trained_with: dict[str, Any], incremental: bool
 ) -> None:
-    """Raise if a parameter was changed that has no effect now, or if classes were added."""
+    """Raise if a parameter changed that would have no effect, or if classes were added.
+
+    Parameters
+    ----------
+    estimator : Parameters
+        The estimator.
+    model : FittedModel
+        Its fitted model.
+    trained_with : dict of str to object
+        The result of `fixed_parameters` at the time of the last training.
+    incremental : bool
+        Whether training continues by `partial_fit`, or else by a warm start.
+    """
     how, remedy = "warm_start=True", "set warm_start=False"
     if incremental:
         how, remedy = "partial_fit", "call `fit`"

@@ -1,4 +1,4 @@
-"""What X holds: rows of images or of features, their units and their likelihood."""
+"""Validation of X: images or tabular rows, their scaling and their likelihood."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,19 +13,20 @@ from sklearn.utils import check_array, gen_batches
 from .._warnings import warn_user
 from ..fitted.rows import RowSpec
 
-# Values looked at together when X is measured: X may be larger than memory.
+# Number of values of X that are processed at once, since X may be larger than memory.
 CHUNK = 2**22
-# Below this part of the variance of a coin, values count as zeros and ones.
+# Values are nearly binary if their mean of x (1 - x) is less than this fraction of that of a
+# constant with the same mean.
 NEARLY_BINARY = 0.25
 DTYPES = (np.float64, np.float32, np.uint8)
-# Features this many standard deviations away, or pixels with this many times the range that
-# they had in fit, are on another scale.
+# X is on another scale than in fit if features are this many standard deviations away from the
+# mean, or if pixels have this many times the range.
 FAR = 20.0
 CHECKED_ROWS = 1024
 
 
 def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
-    """Raise unless a row of this shape holds what the rows of `fit` held."""
+    """Raise if the shape of a row differs from that in `fit`."""
     allowed = [spec.row_shape]
     if spec.is_image:
         channels, height, width = spec.input_shape
@@ -38,7 +39,7 @@ def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
 
 
 def check_not_single(spec: RowSpec, X: Any) -> None:
-    """Say what to do about a single image."""
+    """Raise if X is a single image instead of an array of images."""
     shape = tuple(getattr(X, "shape", ()))
     channels, *size = spec.input_shape if spec.is_image else (0,)
     if spec.is_image and shape in ((*size, channels), (*size,)[: 2 if channels == 1 else 0]):
@@ -49,7 +50,7 @@ def check_not_single(spec: RowSpec, X: Any) -> None:
 
 
 def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
-    """Raise unless the values of X are in [0, max_value]."""
+    """Raise if values of X are outside of [0, max_value]."""
     low, high = float(X.min()), float(X.max())
     if low < 0 or high > max_value:
         raise ValueError(
@@ -59,10 +60,18 @@ def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
 
 
 def check_units(X: NDArray[Any], spec: RowSpec) -> None:
-    """Raise or warn if the values of X are not on the scale that they had in `fit`.
+    """Raise or warn if the values of X are on another scale than in `fit`.
 
-    Values that a Bernoulli cannot have raise. Pixels on quite another scale warn, and so do
-    tabular rows most of whose features are far from all that was seen.
+    Values that are impossible for a Bernoulli likelihood raise. Otherwise there is a warning if
+    pixels have a very different range, or if more than half of the values of tabular rows are
+    far from those in `fit`.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        The rows.
+    spec : RowSpec
+        Scaling of rows in `fit`.
     """
     if len(X) == 0 or (X.dtype == np.uint8 and spec.dtype == np.uint8 and spec.max_value > 1):
         return
@@ -97,7 +106,7 @@ def _warn_units(low: float, high: float, fit_low: float, fit_high: float) -> Non
 
 @contextlib.contextmanager
 def no_strings() -> Iterator[None]:
-    """Say what to do about strings in X."""
+    """Explain the error that strings in X lead to."""
     try:
         yield
     except ValueError as error:
@@ -110,12 +119,24 @@ def no_strings() -> Iterator[None]:
 
 
 def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
-    """Return 2-D X as it is, or images as rows, with the shape of an image.
+    """Return X as a 2-D array, and the shape of an image if it had more dimensions.
+
+    Parameters
+    ----------
+    X : array-like
+        Tabular rows or images.
+
+    Returns
+    -------
+    X : array-like of shape (n, n_features)
+        The flattened rows; X itself if it is 2-D.
+    shape : tuple or None
+        Shape of an image, or None if X is 2-D.
 
     Raises
     ------
     ValueError
-        If X has more than four dimensions, or holds no numbers.
+        If X has more than four dimensions, or contains values that are not numbers.
     """
     ndim = getattr(X, "ndim", None)
     if ndim is None and isinstance(X, (list, tuple)):
@@ -133,7 +154,7 @@ def flatten(X: Any) -> tuple[Any, tuple[int, ...] | None]:
 
 
 def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Turn (h, w) or (h, w, c) into (c, h, w)."""
+    """Return (c, h, w) for an image of shape (h, w) or (h, w, c)."""
     height, width, channels = (*row_shape, 1)[:3]
     if len(row_shape) == 3 and height <= 4 < min(width, channels):
         raise ValueError(
@@ -151,14 +172,21 @@ def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
 def make_spec(
     X: NDArray[Any], array_shape: tuple[int, ...] | None, image_shape: Any, likelihood: str
 ) -> RowSpec:
-    """Look at X and settle what its rows are.
+    """Determine shape, likelihood and scaling of rows from X.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
+        The flattened rows.
     array_shape : tuple or None
-        The shape of a row if the user's X has more than two dimensions.
-    image_shape, likelihood : see `EquiVAEClassifier`
+        Shape of a row if the user's X has more than two dimensions.
+    image_shape, likelihood : tuple or None, and str
+        The parameters of the estimator.
+
+    Returns
+    -------
+    spec : RowSpec
+        Shape and scaling of rows.
     """
     if image_shape is not None:
         image_shape = _check_image_shape(image_shape, X.shape[1], array_shape)
@@ -209,11 +237,11 @@ def _check_image_shape(
 def choose_likelihood(
     X: NDArray[Any], input_shape: tuple[int, ...], likelihood: str, max_value: float
 ) -> str:
-    """Settle "auto", and refuse a Bernoulli of values that are no probabilities.
+    """Return the likelihood with "auto" resolved; raise if a Bernoulli is impossible.
 
-    "auto" is "bernoulli" where values in [0, 1] (or uint8 of grey images) are nearly
-    binary, as in ink on paper: their mean of x (1 - x) is below a quarter of what it
-    would be if all were the same grey. Else "gaussian".
+    "auto" is "bernoulli" if values in [0, 1], or uint8 values of grey images, are nearly binary,
+    as in images of handwriting: the mean of x (1 - x) is less than a quarter of what it would be
+    for a constant image with the same mean. Otherwise it is "gaussian".
     """
     if likelihood == "gaussian":
         return likelihood
@@ -244,10 +272,10 @@ def _nearly_binary(X: NDArray[Any], max_value: float) -> bool:
 def shift_and_scale(
     X: NDArray[Any], input_shape: tuple[int, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the shift and scale that give X zero mean and unit variance.
+    """Return shift and scale that give X zero mean and unit variance.
 
-    Of each feature of tabular rows, and of each channel of images, where a pixel that
-    hardly ever changes must not be blown up.
+    Tabular rows are scaled per feature. Images are scaled per channel, since single pixels may
+    be nearly constant.
     """
     n_groups = input_shape[0]
     scaler = StandardScaler()

@@ -1,4 +1,4 @@
-"""The user's labels and the codes 0, ..., K-1, with -1 for unlabelled rows."""
+"""Conversion of labels to the codes 0, ..., K-1, with -1 for unlabelled rows."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ UNLABELED = -1
 
 
 def _as_array(y: Any) -> NDArray[Any]:
-    """Return y as a 1-D array; lists and columns of frames keep their objects.
+    """Return y as a 1-D array, without changing the type of its elements.
 
-    So ["a", -1] holds the number -1, and a nullable column its integers.
+    So -1 in ["a", -1] stays a number, and a nullable column keeps its integers.
     """
     is_numpy = isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)
     if not is_numpy and hasattr(y, "to_list"):
@@ -37,7 +37,7 @@ def _as_array(y: Any) -> NDArray[Any]:
 
 
 def _is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which values are None, NaN or NA."""
+    """Return a mask of the values that are None, NaN or NA."""
     if y.dtype.kind == "f":
         return np.isnan(y)
     if y.dtype != object:
@@ -46,14 +46,20 @@ def _is_missing(y: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
-    """Return which rows of y carry no label.
+    """Return a mask of the unlabelled rows of y.
 
     Parameters
     ----------
     y : array-like of shape (n,)
+        Labels.
     unlabeled : object, default=-1
-        The marker; None, NaN and NA count as unlabelled too. The marker None says that
-        every row is labelled.
+        The value that marks unlabelled rows, in addition to None, NaN and NA. With None
+        every row must be labelled.
+
+    Returns
+    -------
+    mask : ndarray of shape (n,)
+        Whether a row is unlabelled.
 
     Examples
     --------
@@ -76,7 +82,7 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
             )
         return missing
     if y.dtype == object:
-        # True == 1 in Python, but a label True is no marker 1
+        # True == 1 in Python, but the label True is not the marker 1
         is_flag = isinstance(unlabeled, bool)
         missing[~missing] = [isinstance(v, bool) == is_flag and v == unlabeled for v in y[~missing]]
         return missing
@@ -94,15 +100,27 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
 
 
 def labels_of(y: ArrayLike, labeled: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the labels of some rows of y, as an array of their own type."""
+    """Return the labels of the rows in a mask, as an array of the type of the labels."""
     labels = _as_array(y)[labeled]
     if labels.dtype == object and not any(isinstance(value, str) for value in labels):
-        labels = np.array(list(labels))  # numbers that shared an array with None
+        labels = np.array(list(labels))  # numbers from an array that also held None
     return labels
 
 
 def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[Any]:
-    """Return the classes that a user names, sorted; the marker of unlabelled rows is none.
+    """Return the sorted classes without the marker of unlabelled rows.
+
+    Parameters
+    ----------
+    classes : array-like
+        Labels.
+    unlabeled : object, default=-1
+        The value that marks unlabelled rows.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        The classes.
 
     Examples
     --------
@@ -118,22 +136,25 @@ def encode_labels(
     classes: ArrayLike | None = None,
     remedy: str = "Name all classes at the first call, or use `add_classes`.",
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return codes of y and the sorted classes.
+    """Return the codes of y and the sorted classes.
 
     Parameters
     ----------
     y : array-like of shape (n,)
+        Labels.
     unlabeled : object, default=-1
+        The value that marks unlabelled rows, in addition to None, NaN and NA.
     classes : array-like, optional
-        The classes, where they are known already; another label is an error.
-    remedy : str
-        What to do about another label.
+        The classes, if they are known; any other label raises an error.
+    remedy : str, optional
+        End of the error message for such a label: what to do about it.
 
     Returns
     -------
     codes : ndarray of shape (n,)
-        Positions in `classes`, -1 for unlabelled rows.
+        Positions in `classes`; -1 for unlabelled rows.
     classes : ndarray of shape (n_classes,)
+        The classes, sorted.
 
     Examples
     --------
@@ -164,7 +185,7 @@ def encode_labels(
 
 
 def _warn_of_markers(found: NDArray[Any], unlabeled: Any) -> None:
-    """Warn of classes whose names say that they are none."""
+    """Warn about class names that look like markers of unlabelled rows."""
     markers = {"", "nan", "none", "unlabeled", "unlabelled"}
     names = [name for name in found.tolist() if isinstance(name, str) and name.lower() in markers]
     for name in names:
@@ -181,9 +202,9 @@ def check_labeled(
     n_least: int,
     dropped: NDArray[np.int64],
 ) -> None:
-    """Raise if fewer than `n_least` classes have labels; warn of classes with a single one.
+    """Raise if too few classes have labels, and warn about classes with a single label.
 
-    `dropped` are the codes of rows of weight 0.
+    `n_least` is the smallest number of classes, and `dropped` the codes of rows of weight 0.
     """
     n_rows = np.bincount(codes[codes >= 0], minlength=len(classes))
     n_present = int((n_rows > 0).sum())
@@ -210,7 +231,7 @@ def check_labeled(
             f"Expected labelled rows of at least {n_least} classes; got 1 class: "
             f"{classes[n_rows > 0].tolist()}.{hint}"
         )
-    if n_least == 2 and (n_rows == 1).any():  # more may come by `partial_fit`
+    if n_least == 2 and (n_rows == 1).any():  # `partial_fit` may add more
         warn_user(
             f"Classes {classes[n_rows == 1].tolist()} have a single labelled row each, which "
             "has to stand in for itself: what is particular to it cannot be told from what "
@@ -241,14 +262,14 @@ def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return found, codes
 
 
-# Labels of different groups cannot be in one sorted array of classes.
+# Kinds of labels by NumPy's dtype kind. Labels of different kinds cannot be sorted together.
 LABEL_KINDS = {"b": "bool", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 def check_new_classes(
     codes: NDArray[np.int64], new: NDArray[Any], n_rows: int, known: NDArray[Any], unlabeled: Any
 ) -> None:
-    """Raise unless labels of `add_classes` are one per row, of one type with the known, and new."""
+    """Raise if the labels of `add_classes` are not new, one per row, and of the known type."""
     if len(codes) != n_rows:
         raise ValueError(
             f"add_classes expects one label per row; got {n_rows} rows of X and {len(codes)} of "

@@ -194,7 +194,7 @@ class Parameters(NestedSettings):
         The trained networks, and everything else that is needed after `fit`.
 
     net_ : skorch.NeuralNetClassifier
-        The skorch net that was trained. Not available after unpickling.
+        The skorch net that was trained. Not available after unpickling or `load`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS

@@ -1,4 +1,4 @@
-"""The representations of rows, on both estimators: `transform` and its inverse."""
+"""`transform` and `inverse_transform` of both estimators."""
 
 from typing import Any
 
@@ -12,20 +12,21 @@ from .labels import encode_labels
 
 
 class RepresentingEstimator(BaseEquiVAE):
-    """r and v of rows."""
+    """Representations of rows, and rows from representations."""
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """The representation of each row.
+        """Return the representation of each row.
 
         Parameters
         ----------
         X : array-like of the shape seen in `fit`
+            The rows.
 
         Returns
         -------
         Z : ndarray of shape (n, n_components)
-            f_inv(x) for `representation="invariant"`; for "equivariant" v, the mean of
-            q(v | r_y, x) at the predicted class; for "both" the two side by side.
+            For `representation="invariant"`, f_inv(x). For "equivariant", v: the mean of
+            q(v | r_y, x) at the predicted class. For "both", f_inv(x) and v side by side.
         """
         rows, model = self._validate_rows(X), self.model_
         if self.representation == "invariant":
@@ -36,11 +37,17 @@ class RepresentingEstimator(BaseEquiVAE):
         return np.concatenate([model.f_inv(rows), v], axis=1)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of the columns of `transform`: r0, r1, ... and v0, v1, ...
+        """Return the names of the columns of `transform`: r0, r1, ... and v0, v1, ...
 
         Parameters
         ----------
-        input_features : ignored
+        input_features : object, default=None
+            Ignored; present for compatibility with scikit-learn.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str objects
+            One name per column.
         """
         self._check_ready()
         n_r, n_v = self.model_.module.n_latents
@@ -49,17 +56,19 @@ class RepresentingEstimator(BaseEquiVAE):
         return np.asarray(names, dtype=object)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Rows of what `transform` gave.
+        """Decode representations that `transform` returned.
 
         Parameters
         ----------
         X : array-like of shape (n, n_components)
-            r and v side by side for `representation="both"`; for "invariant" r, which is
-            decoded at v = 0. From "equivariant" there is no way back: the class is not in it.
+            For `representation="both"`, r and v side by side. For "invariant", r, which is
+            decoded with v = 0. "equivariant" cannot be inverted, since v does not contain the
+            class.
 
         Returns
         -------
         X : ndarray of shape (n, *row_shape)
+            The decoded rows, in the units of X in `fit`.
 
         Examples
         --------
@@ -91,7 +100,7 @@ class RepresentingEstimator(BaseEquiVAE):
         return self.model_.decode(latents[:, :n_r], v)
 
     def _codes(self, y: Any, n_rows: int) -> Codes:
-        """Return codes of a label or of an array of labels; -1 where it says unlabelled."""
+        """Return the codes of one label for all rows, or of one label per row; -1 if unlabelled."""
         if np.ndim(y) == 0:
             y = [y] * n_rows
         remedy = "Pass labels that are in `classes_`."

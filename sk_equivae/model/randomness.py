@@ -30,8 +30,9 @@ def dropout(h: Tensor, probability: float, generator: torch.Generator | None) ->
     """
     if generator is None or probability == 0:
         return h
-    keep = torch.empty_like(h).bernoulli_(1 - probability, generator=generator)
-    return h * keep / (1 - probability)
+    # not by `bernoulli_`, whose numbers differ between builds of torch
+    u = torch.rand(h.shape, generator=generator, device=h.device, dtype=h.dtype)
+    return h * (u >= probability) / (1 - probability)
 
 
 _GLOBAL_GENERATOR = threading.RLock()

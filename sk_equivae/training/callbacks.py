@@ -1,7 +1,6 @@
 """The skorch callbacks of training: schedules, early stopping, progress."""
 
 import copy
-import math
 from typing import Any
 
 from skorch.callbacks import (
@@ -12,19 +11,9 @@ from skorch.callbacks import (
     ProgressBar,
 )
 from skorch.utils import noop
-from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.lr_scheduler import CosineAnnealingLR
 
 from .settings import Plan, TrainingSettings
-
-
-class CosineDecay:
-    """Factor of the learning rate, which falls from 1 to 0 over `n_steps` steps."""
-
-    def __init__(self, n_steps: int):
-        self.n_steps = n_steps
-
-    def __call__(self, step: int) -> float:
-        return 0.5 * (1 + math.cos(math.pi * min(step / self.n_steps, 1.0)))
 
 
 class KLWarmup(Callback):
@@ -121,7 +110,7 @@ def make_callbacks(
     callbacks: list[Any] = []
     given_rate = any(_is_scheduler(given) for given in settings.callbacks or [])
     if objective.lr_decay == "cosine" and not incremental and not given_rate:
-        schedule = LRScheduler(LambdaLR, lr_lambda=CosineDecay(n_steps), step_every="batch")
+        schedule = LRScheduler(CosineAnnealingLR, T_max=n_steps, step_every="batch")
         callbacks.append(("lr_decay", schedule))
     if plan.kl_warmup > 0:
         callbacks.append(("kl_warmup", KLWarmup(max(1, round(plan.kl_warmup * n_steps)))))
