@@ -16,6 +16,10 @@ from ..io.model import decode_model, encode_model
 from ..io.values import decode_all, decode_labels, encode_all, encode_labels
 from .generative import GenerativeEstimator
 
+# What goes wrong with a file that is not as `save` has written it.
+NOT_AS_WRITTEN = (
+    LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError,
+)  # fmt: skip
 # Packages whose version could change a prediction.
 VERSIONS = {
     "sk_equivae": __version__,
@@ -64,14 +68,14 @@ def from_archive(
     manifest, tensors = read_archive(path)
     try:
         estimator = _build(manifest, tensors, classes, objects, device)
+        _warn_of_versions(manifest["versions"], path)
     except ArchiveError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+    except NOT_AS_WRITTEN as error:
         message = str(error).splitlines()[0] if str(error) else ""
         raise ArchiveError(
             f"{path} is damaged: {type(error).__name__} while it was read ({message[:200]})."
         ) from error
-    _warn_of_versions(manifest["versions"], path)
     return estimator
 
 
