@@ -118,7 +118,6 @@ def read_only(values):
     return values
 
 
-@pytest.mark.xfail(reason="torch.from_numpy takes neither", raises=(ValueError, UserWarning))
 @pytest.mark.parametrize(
     "column", [read_only(NUMBERS), NUMBERS[::-1]], ids=["read-only", "reversed"]
 )

@@ -1,0 +1,249 @@
+"""Fitted models as ONNX graphs, for use without Python and PyTorch.
+
+A graph holds everything from the user's rows to the answer: normalisation, networks and
+prototypes. PyTorch's exporter needs onnxscript, which is imported only when it is needed.
+"""
+
+import contextlib
+import copy
+import itertools
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._version import __version__
+from ..fitted.model import FittedModel
+from ..fitted.rows import RowSpec
+from ..model.bounds import labeled_elbo, latent_terms
+from ..model.module import EquiVAEModule
+from ..model.rules import class_logits
+from .atomic import write_whole
+from .convolutions import without_convolutions
+
+# Names of the inputs and of the output of each graph.
+WHAT = {
+    "predict_proba": (["X"], "probabilities"),
+    "transform": (["X"], "Z"),
+    "decode": (["r", "v"], "X"),
+}
+# The oldest version of the operators that PyTorch's exporter writes: most runtimes read it.
+OPSET = 18
+
+
+# -------------------------------------------------------------------- the graphs
+
+
+class _Bounds:
+    """A module whose logits of q(y | x) are the bounds on log p(x, y) instead.
+
+    `class_logits` computes the bounds of one class after the other, which saves memory. In a
+    graph every turn of that loop would be another copy of the decoder; here all pairs of a
+    row and a class are one batch.
+    """
+
+    def __init__(self, module: EquiVAEModule, r: Tensor, log_prior: Tensor):
+        self.module, self.r, self.log_prior = module, r, log_prior
+        self.f_inv = module.f_inv
+
+    def classify(self, x: Tensor, f_inv: Tensor) -> Tensor:
+        """Return the bounds, of shape (n, n_classes)."""
+        n_rows, n_classes = x.shape[0], self.r.shape[0]  # len() would fix the number of rows
+
+        def each_class(values: Tensor) -> Tensor:
+            shape = (n_rows, n_classes, *values.shape[1:])
+            return values.unsqueeze(1).expand(shape).flatten(0, 1)
+
+        h = self.module.equivariant.embed(x)
+        terms = latent_terms(self.module, each_class(x), each_class(h), self.r.repeat(n_rows, 1))
+        return labeled_elbo(terms, self.log_prior.repeat(n_rows)).unflatten(0, (-1, n_classes))
+
+
+class _FromRows(nn.Module):
+    """From rows in the user's units to probabilities or representations."""
+
+    def __init__(self, model: FittedModel, what: str, rule: str, representation: str):
+        super().__init__()
+        self.model, self.module = model, model.module
+        self.what, self.rule, self.representation = what, rule, representation
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return probabilities (n, n_classes) or representations (n, n_components)."""
+        module = self.model.module
+        x = self.model.rows.normalize(X.flatten(1), module.like.dtype)
+        if self.what == "predict_proba":
+            return self._logits(x).softmax(dim=1)
+        if self.representation == "invariant":
+            return module.f_inv(x)
+        prototypes = self.model.tensor(self.model.prototypes)
+        v = module.encode(x, prototypes[self._logits(x).argmax(dim=1)]).mean
+        return v if self.representation == "equivariant" else torch.cat([module.f_inv(x), v], 1)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        model = self.model
+        if self.rule != "likelihood":
+            return model.class_logits(x, self.rule)
+        with np.errstate(divide="ignore"):
+            log_prior = model.tensor(np.log(model.class_prior))
+        prototypes, trained = model.tensor(model.prototypes), torch.from_numpy(model.trained)
+        bounds = _Bounds(model.module, prototypes.nan_to_num()[trained], log_prior[trained])
+        module = cast(EquiVAEModule, bounds)
+        return class_logits(module, x, prototypes, log_prior, "posterior", trained)
+
+
+class _ToRows(nn.Module):
+    """From r and v to rows in the user's units."""
+
+    def __init__(self, model: FittedModel):
+        super().__init__()
+        self.rows, self.module = model.rows, model.module
+
+    def forward(self, r: Tensor, v: Tensor) -> Tensor:
+        """Return rows in the user's shape, units and dtype, as `RowSpec.denormalize` does."""
+        rows = self.rows
+        x = self.module.decode(r, v).mean.double()
+        X = x * torch.from_numpy(rows.scale) + torch.from_numpy(rows.shift)
+        if rows.is_image:
+            X = X.permute(0, 2, 3, 1)
+        X = X.reshape(-1, *rows.row_shape)
+        if rows.dtype == np.uint8:
+            X = X.round().clamp(0, 255)
+        return X.to(_torch_dtype(rows))
+
+
+def _torch_dtype(rows: RowSpec) -> torch.dtype:
+    return torch.from_numpy(np.empty(0, rows.dtype)).dtype
+
+
+# -------------------------------------------------------------------- export
+
+
+def make_onnx(
+    model: FittedModel, what: str, rule: str, representation: str, opset: int = OPSET
+) -> Any:
+    """Return a graph of a fitted model.
+
+    Parameters
+    ----------
+    model : FittedModel
+        The model.
+    what : {"predict_proba", "transform", "decode"}
+        What the graph computes.
+    rule : {"prototype", "posterior", "likelihood"}
+        How classes are predicted.
+    representation : {"invariant", "equivariant", "both"}
+        What "transform" computes.
+    opset : int, default=18
+        Version of ONNX's operators.
+
+    Returns
+    -------
+    proto : onnx.ModelProto
+        The graph, with labels and versions in its metadata.
+
+    Raises
+    ------
+    ImportError
+        If onnxscript is not installed.
+    """
+    onnxscript = _import_onnxscript()
+    # a copy without torch.compile, and on the CPU
+    model = model.replace(module=copy.deepcopy(model.module).cpu())
+    dtype, rows = model.module.like.dtype, model.rows
+    network: nn.Module
+    # Two rows at least: the exporter takes a size of 1 for a constant.
+    if what == "decode":
+        network = _ToRows(model)
+        example = tuple(torch.zeros(3, size, dtype=dtype) for size in model.module.n_latents)
+    else:
+        network = _FromRows(model, what, rule, representation)
+        example = (torch.zeros(3, *rows.row_shape, dtype=_torch_dtype(rows)),)
+    inputs, output = WHAT[what]
+    batch = torch.export.Dim("n")
+    with torch.no_grad(), _quiet():
+        program = torch.export.export(
+            network.eval(), example, dynamic_shapes=[{0: batch} for _ in inputs], strict=False
+        )
+        if dtype == torch.float64 and rows.is_image:
+            program = without_convolutions(program)
+        exported = torch.onnx.export(
+            program,
+            dynamo=True,
+            input_names=inputs,
+            output_names=[output],
+            opset_version=opset,
+            verbose=False,
+        )
+    assert exported is not None
+    proto = exported.model_proto
+    _remove_traces(proto)
+    notes = {
+        "what": what,
+        "predict_with": rule,
+        "representation": representation,
+        "classes": json.dumps(model.classes.tolist(), default=str),
+        "versions": json.dumps(
+            {
+                "sk_equivae": __version__,
+                "torch": torch.__version__,
+                "onnxscript": onnxscript.__version__,
+            }
+        ),
+    }
+    for name, note in notes.items():
+        proto.metadata_props.add(key=f"sk_equivae.{name}", value=note)
+    return proto
+
+
+def write_onnx(path: Path, model: FittedModel, what: str, rule: str, representation: str) -> None:
+    """Write a graph of a fitted model to a file, as a whole or not at all."""
+    if what not in WHAT:
+        raise ValueError(
+            f"what should be one of {list(WHAT)}; got {what!r}. Pass what the graph shall compute."
+        )
+    write_whole(path, make_onnx(model, what, rule, representation).SerializeToString())
+
+
+def _import_onnxscript() -> Any:
+    try:
+        import onnxscript
+    except ImportError as error:
+        raise ImportError(
+            "Export to ONNX needs onnxscript, which PyTorch does not install: "
+            "pip install 'sk-equivae[onnx]'."
+        ) from error
+    return onnxscript
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep back what the exporter says about itself."""
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = logger.level
+    with warnings.catch_warnings():
+        # torch's own use of what torch deprecates
+        warnings.filterwarnings("ignore", r".*isinstance\(treespec, LeafSpec\)", FutureWarning)
+        # the largest float64, by which an infinity in a prototype would be replaced
+        warnings.filterwarnings("ignore", "overflow encountered in cast", RuntimeWarning)
+        logger.setLevel(logging.ERROR)  # "torchvision is not installed"
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+
+
+def _remove_traces(proto: Any) -> None:
+    """Remove where in the source, on whose machine, each node came from."""
+    graph = proto.graph
+    graph.doc_string = ""
+    for part in itertools.chain(
+        (graph,), graph.node, graph.value_info, graph.input, graph.output, graph.initializer
+    ):
+        part.doc_string = ""
+        del part.metadata_props[:]
