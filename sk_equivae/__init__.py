@@ -11,7 +11,7 @@ from .display import (
 )
 from .estimators import EquiVAEClassifier, EquiVAETransformer, load
 from .explore import explore
-from .io import ArchiveError
+from .files import ArchiveError
 from .training.augment import RandomAffine, SwapFeatures
 from .training.pseudo_labels import Alignment, Discriminant, Graph
 from .training.settings import Networks, Objective

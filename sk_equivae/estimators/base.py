@@ -17,7 +17,8 @@ from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
-from ..training.train import Previous, Trained, train
+from ..training.summary import Trained
+from ..training.train import Previous, train
 from .going_on import check_can_go_on, fixed_parameters
 from .inputs import (
     DTYPES,
@@ -167,11 +168,12 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         """Train on X and set the fitted attributes; if anything raises, nothing changes."""
         go_on = hasattr(self, "model_") and (incremental or self.warm_start)
         check_callbacks(self.callbacks)
-        if incremental and self.early_stopping:
-            raise ValueError(
-                "partial_fit trains for one epoch and cannot stop early; got early_stopping="
-                f"{self.early_stopping!r}. Set early_stopping=False, or use `fit`."
-            )
+        for name, off in (("early_stopping", False), ("checkpoint", None)):
+            if incremental and getattr(self, name) != off:
+                raise ValueError(
+                    f"partial_fit trains for one epoch and has no use for {name}; got "
+                    f"{name}={getattr(self, name)!r}. Set {name}={off}, or use `fit`."
+                )
         settings = self._settings()
         previous = None
         if go_on:
@@ -189,6 +191,11 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             else:
                 codes = trained.codes
             self._become(trained, codes, go_on)
+        if trained.checkpoint_error is not None:
+            raise OSError(
+                f"The checkpoint {self.checkpoint} could not be written "
+                f"({trained.checkpoint_error}). The estimator is fitted all the same."
+            ) from trained.checkpoint_error
         if trained.net.interrupted:
             # raised although a model was fitted, so that a search or a script ends as well
             raise KeyboardInterrupt(

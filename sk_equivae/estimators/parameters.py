@@ -3,6 +3,7 @@
 import inspect
 from dataclasses import fields
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -41,6 +42,7 @@ CONSTRAINTS: dict[str, Any] = {
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
     "n_iter_no_change": [_POSITIVE],
     "callbacks": [None, list],
+    "checkpoint": [None, str, PathLike],
     "warm_start": ["boolean"],
     "device": [str],
     "dtype": [StrOptions({"float32", "float64"})],
@@ -135,6 +137,11 @@ class Parameters(NestedSettings):
     callbacks : list, default=None
         **Running.** skorch callbacks, or pairs of a name and a callback.
 
+    checkpoint : path-like, default=None
+        **Running.** A file for the state of training, written after every epoch and every few
+        minutes. If `fit` was stopped, call it again with the same data and parameters: it goes
+        on from the file. Not for `partial_fit`.
+
     warm_start : bool, default=False
         **Running.** Start from the weights of the last `fit`. Parameters that determine the
         networks must not change then.
@@ -224,6 +231,7 @@ class Parameters(NestedSettings):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         callbacks: list[Any] | None = None,
+        checkpoint: Any = None,
         warm_start: bool = False,
         device: str = "auto",
         dtype: str = "float32",
@@ -247,6 +255,7 @@ class Parameters(NestedSettings):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.device = device
         self.dtype = dtype
@@ -263,6 +272,7 @@ class Parameters(NestedSettings):
             "networks": networks,
             "device": resolve_device(self.device, self.dtype),
             "seed": new_seed(self.random_state),
+            "free_seed": self.random_state is None,
         }
         return TrainingSettings(**{f.name: params[f.name] for f in fields(TrainingSettings)})
 

@@ -10,8 +10,8 @@ import torch
 
 from .._version import __version__
 from .._warnings import warn_user
-from ..io.archive import Tensors, read_archive, write_archive
-from ..io.errors import ArchiveError
+from ..files.archive import Tensors, read_archive, write_archive
+from ..files.errors import ArchiveError
 from ..io.model import decode_model, encode_model
 from ..io.values import decode_all, decode_labels, encode_all, encode_labels
 from .generative import GenerativeEstimator
@@ -173,6 +173,34 @@ class StorableEstimator(GenerativeEstimator):
         """
         self._check_ready()
         to_archive(self, Path(path))
+
+    def to_onnx(self, path: Any, what: str = "predict_proba") -> None:
+        """Write one ONNX graph, for use without Python and PyTorch.
+
+        The graph takes rows as they were in `fit`: shape, units and dtype. Normalisation,
+        networks and prototypes are inside, and the number of rows is free. It checks nothing:
+        NaN, or rows on another scale, give what they give. Metadata of the graph hold the
+        labels (`sk_equivae.classes`, JSON) and versions. Needs `pip install
+        "sk-equivae[onnx]"`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, in a folder that exists; by custom its name ends in ".onnx".
+        what : {"predict_proba", "transform", "decode"}, default="predict_proba"
+            From X to `probabilities`, by the rule of `predict_with`; from X to `Z`, by
+            `representation`; or from `r` and `v`, in the dtype of the networks, to X. With
+            `predict_with="likelihood"` the graph decodes each row once per class, all at the
+            same time: pass fewer rows at once if memory is short.
+
+        See Also
+        --------
+        sk_equivae.onnx : Pipelines as ONNX graphs.
+        """
+        from ..io.onnx import write_onnx  # imports PyTorch's exporter, which takes a second
+
+        self._check_ready()
+        write_onnx(Path(path), self.model_, what, self.predict_with, self.representation)
 
     @classmethod
     def load(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..display.checks import check_estimator
 from ..estimators.generative import check_count
-from ..io.atomic import write_whole
+from ..files.atomic import write_whole
 from ..model.networks import ConvDecoderBody, DenseDecoderBody
 from .decoder import describe_decoder
 from .description import (

@@ -1,8 +1,4 @@
-"""Files: the archive of a fitted estimator.
+"""Fitted models in files: archives.
 
-Reading order: `errors`, `atomic`, `archive`, `values`.
+Reading order: `values`, `model`.
 """
-
-from .errors import ArchiveError
-
-__all__ = ["ArchiveError"]

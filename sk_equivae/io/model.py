@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..files.archive import Tensors
+from ..files.errors import ArchiveError
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.rows import RowSpec
 from ..model.distributions import LIKELIHOODS
 from ..model.module import EquiVAEModule
 from ..model.networks import Architecture
 from ..training.device import resolve_device
-from .archive import Tensors
-from .errors import ArchiveError
 from .values import decode_all, decode_labels, encode_all, encode_labels
 
 # Attributes of a `FittedModel` that are arrays.

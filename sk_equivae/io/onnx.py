@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from .._version import __version__
+from ..files.atomic import write_whole
 from ..fitted.model import FittedModel
 from ..fitted.rows import RowSpec
 from ..model.bounds import labeled_elbo, latent_terms
 from ..model.module import EquiVAEModule
 from ..model.rules import class_logits
-from .atomic import write_whole
-from .convolutions import without_convolutions
+from .float64 import for_float64
 
 # Names of the inputs and of the output of each graph.
 WHAT = {
@@ -171,7 +171,7 @@ def make_onnx(
             network.eval(), example, dynamic_shapes=[{0: batch} for _ in inputs], strict=False
         )
         if dtype == torch.float64 and rows.is_image:
-            program = without_convolutions(program)
+            program = for_float64(program)
         exported = torch.onnx.export(
             program,
             dynamo=True,

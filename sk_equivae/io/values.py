@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from ..files.errors import ArchiveError
 from ..training.augment import RandomAffine, SwapFeatures
 from ..training.pseudo_labels import Alignment, Discriminant, Graph
 from ..training.settings import Networks, Objective
-from .errors import ArchiveError
 
 # The only classes that an archive can name.
 SETTINGS: dict[str, type[BaseEstimator]] = {

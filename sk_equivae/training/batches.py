@@ -1,6 +1,7 @@
 """Rows as tensors, and their division into batches."""
 
 import copy
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -212,6 +213,8 @@ class TrainBatches:
         How batches grow; see `grown_batch_size`.
     labeled_fraction, m_max, rng : float, int and RandomState
         How batches are composed; see `epoch_batches`.
+    start : (int, int)
+        Epochs, and batches of the next epoch, that are done already.
     """
 
     def __init__(
@@ -223,6 +226,7 @@ class TrainBatches:
         labeled_fraction: float,
         m_max: int,
         rng: np.random.RandomState,
+        start: tuple[int, int] = (0, 0),
     ):
         self.dataset = dataset
         self.sizes = [
@@ -232,7 +236,7 @@ class TrainBatches:
         self.labeled_fraction = labeled_fraction
         self.m_max = m_max
         self.rng = rng
-        self.epoch = 0
+        self.epoch, self.n_skipped = start
 
     def steps_per_epoch(self) -> list[int]:
         """Return the number of batches in each epoch."""
@@ -245,9 +249,11 @@ class TrainBatches:
 
     def __iter__(self) -> Iterator[Batch]:
         size = self.sizes[min(self.epoch, len(self.sizes) - 1)]
+        n_skipped, self.n_skipped = self.n_skipped, 0
         self.epoch += 1
         codes = self.dataset.own_codes
-        for index in epoch_batches(codes, size, self.labeled_fraction, self.m_max, self.rng):
+        indices = epoch_batches(codes, size, self.labeled_fraction, self.m_max, self.rng)
+        for index in itertools.islice(indices, n_skipped, None):
             yield self.dataset[index]
 
 

@@ -17,6 +17,7 @@ from ..model.rules import to_float64
 from .averaging import Averaged
 from .batches import Batch, BatchInputs, OrderedBatches, TrainBatches, TrainingRows
 from .callbacks import make_callbacks
+from .checkpoint import Checkpoint
 from .objective import EquiVAEObjective
 from .settings import Plan, TrainingSettings
 
@@ -221,6 +222,7 @@ def make_net(
     data: TrainingRows,
     valid: TrainingRows | None,
     incremental: bool,
+    checkpoint: Checkpoint | None = None,
 ) -> EquiVAENet:
     """Return an initialised net that trains `module`.
 
@@ -254,20 +256,26 @@ def make_net(
         "rng": np.random.RandomState(settings.seed),
     }
     n_steps = sum(TrainBatches(data, settings.batch_size, **batches).steps_per_epoch())
+    callbacks = make_callbacks(settings, plan, n_steps, incremental, valid is not None)
+    start = (0, 0)
+    if checkpoint is not None:
+        callbacks.append(("checkpoint", checkpoint))  # the last one, since it restores the others
+        start = checkpoint.start
     return EquiVAENet(
         module,
         criterion=objective,
         optimizer=Adam,
         optimizer__fused=settings.device.startswith(("cpu", "cuda")),
         lr=settings.lr,
-        max_epochs=plan.n_epochs,
+        max_epochs=plan.n_epochs - start[0],
         batch_size=settings.batch_size,
         iterator_train=TrainBatches,
         **{f"iterator_train__{name}": value for name, value in batches.items()},
+        iterator_train__start=start,
         iterator_valid=OrderedBatches,
         iterator_valid__batch_size=VALIDATION_BATCH,
         train_split=None if valid is None else predefined_split(valid),
-        callbacks=make_callbacks(settings, plan, n_steps, incremental, valid is not None),
+        callbacks=callbacks,
         callbacks__valid_acc=None,  # the objective records the accuracy
         device=settings.device,
         verbose=int(settings.verbose > 1),

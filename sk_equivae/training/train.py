@@ -3,42 +3,28 @@
 import contextlib
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.optim.swa_utils import update_bn
 
-from ..fitted.loop import BATCH_SIZE, map_batches
-from ..fitted.model import FittedModel, for_inference
-from ..fitted.prototypes import ClassMeans
-from ..fitted.rows import NormalizedRows
-from ..fitted.styles import StyleMoments, prior_moments
+from ..fitted.model import FittedModel
 from ..fitted.threads import compute_threads
 from ..model.module import EquiVAEModule
 from ..model.randomness import private_global_generator
 from .augment import make_augment
 from .averaging import Averaged
-from .batches import Codes, OrderedBatches, TrainingRows
+from .batches import TrainingRows
+from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
-from .pseudo_labels import Problem, confident_targets
+from .pseudo_labels import Problem
 from .settings import Plan, TrainingSettings, make_plan, n_latents
-
-# Number of rows that statistics of the trained networks are computed from, at most.
-SOME_ROWS = 16_384
-
-
-class Trained(NamedTuple):
-    """The result of training: the model, the net, and one class code per row."""
-
-    model: FittedModel
-    net: EquiVAENet
-    codes: Codes
+from .summary import Trained, refresh_batch_norm, summarize
 
 
 @dataclass(frozen=True)
@@ -85,6 +71,7 @@ def train(
     trained : Trained
         The result.
     """
+    settings, checkpoint = open_checkpoint(data, classes, settings)
     rows, valid = data, None
     if settings.early_stopping and not incremental:
         rows, valid = split_validation(data, settings.validation_fraction, settings.seed)
@@ -98,11 +85,13 @@ def train(
         rows, valid = rows.like(like), None if valid is None else valid.like(like)
         plan = make_plan(settings, rows, incremental)
         objective = make_objective(settings, plan, rows, module.module, prior)
-        net = make_net(settings, plan, module, objective, rows, valid, incremental)
+        net = make_net(settings, plan, module, objective, rows, valid, incremental, checkpoint)
         if previous is not None and incremental and previous.net is not None:
             net.resume(previous.net)
         if objective.sources and not incremental:
-            rows.evidence = prepare_evidence(objective, rows, len(classes), settings.seed)
+            rows.evidence = prepare_evidence(
+                objective, rows, len(classes), settings.seed, checkpoint
+            )
         for part in {module.module, module.predictor}:
             set_precision(part, settings.networks.amp, settings.networks.compile, like)
         if fits_on(rows.X.nbytes, settings.device):
@@ -115,10 +104,28 @@ def train(
         refresh_batch_norm(module, rows, settings.seed)
     net.forget_training()
     old = previous.model if previous is not None and incremental else None
-    return summarize(net, data.like(like), classes, count, settings, old)
+    trained = summarize(net, data.like(like), classes, count, settings, old)
+    if checkpoint is None:
+        return trained
+    if not net.interrupted:
+        checkpoint.finish()
+    return trained._replace(checkpoint_error=checkpoint.error)
 
 
 # -------------------------------------------------------------------- before training
+
+
+def open_checkpoint(
+    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings
+) -> tuple[TrainingSettings, Checkpoint | None]:
+    """Return the settings, with the seed of the fit to go on from, and the checkpoint."""
+    if settings.checkpoint is None:
+        return settings, None
+    path, digest = Path(settings.checkpoint), fingerprint(data, classes, settings)
+    saved = read_checkpoint(path, digest, settings)
+    if saved is not None:
+        settings = replace(settings, seed=saved.manifest["seed"])
+    return settings, Checkpoint(path, digest, settings.seed, saved)
 
 
 def split_validation(
@@ -203,96 +210,18 @@ def make_objective(
 
 
 def prepare_evidence(
-    objective: EquiVAEObjective, data: TrainingRows, n_classes: int, seed: int
+    objective: EquiVAEObjective,
+    data: TrainingRows,
+    n_classes: int,
+    seed: int,
+    checkpoint: Checkpoint | None,
 ) -> NDArray[np.float32] | None:
     """Return the class probabilities of all rows by the sources, before training."""
+    if checkpoint is not None and checkpoint.saved is not None:
+        return checkpoint.evidence
     problem = Problem(data, n_classes, seed)
     for source in objective.sources:
         source.prepare(problem)
+    if checkpoint is not None:
+        checkpoint.evidence = problem.evidence
     return problem.evidence
-
-
-# -------------------------------------------------------------------- after training
-
-
-def refresh_batch_norm(module: Averaged, data: TrainingRows, seed: int) -> None:
-    """Compute batch statistics for the averaged weights, from rows that are not augmented."""
-    if module.teacher is None:
-        return
-    # batches have equal weight, so they hold random rows and are about equally large
-    rows = np.random.RandomState(seed).permutation(data.rows)[:SOME_ROWS]
-    size = -(-len(rows) // -(-len(rows) // BATCH_SIZE))
-    batches = OrderedBatches(data.subset(rows), size)
-    update_bn((inputs["x"] for inputs, _ in batches), module.teacher)
-
-
-def summarize(
-    net: EquiVAENet,
-    data: TrainingRows,
-    classes: NDArray[Any],
-    count: NDArray[np.float64],
-    settings: TrainingSettings,
-    old: FittedModel | None,
-) -> Trained:
-    """Compute prototypes, codes of unlabelled rows and styles, and return the result.
-
-    With `old`, its prototypes and styles are updated.
-    """
-    # copied if there is no teacher, since the networks may be trained further
-    module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
-    means = class_means(module, data, settings.objective)
-    embeddings = means.means
-    if old is not None:
-        embeddings = means.update_means(torch.from_numpy(old.class_embeddings), settings.m_max)
-    with torch.inference_mode():
-        prototypes = module.invariant.head(embeddings.to(module.like)).cpu().numpy()
-    net.check_finite(prototypes[count > 0])
-    v_mean, v_covariance = prior_moments(len(classes), module.n_latents[1])
-    model = FittedModel(
-        module=module,
-        rows=data.spec,
-        classes=classes,
-        class_count=count,
-        class_prior=count / count.sum(),
-        class_embeddings=embeddings.numpy(),
-        prototypes=prototypes,
-        v_mean=v_mean if old is None else old.v_mean,
-        v_covariance=v_covariance if old is None else old.v_covariance,
-        trained=np.arange(len(classes)),
-    )
-    codes = model.fill_codes(data.X, data.codes, settings.predict_with)
-    return Trained(with_styles(model, data.X, codes), net, codes)
-
-
-def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> ClassMeans:
-    """Return the mean embedding of the labelled and confident rows of each class."""
-    means = ClassMeans(module.n_classes, module.n_hidden)
-    rows = data.rows
-    if objective.complement_pool == "labeled":
-        rows = rows[data.own_codes >= 0]
-
-    def add(x: Tensor, y: Tensor, weight: Tensor) -> None:
-        h = module.invariant.embed(x)
-        if bool((y < 0).any()):
-            q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)
-            y = confident_targets(y, q_y, objective.confidence)
-        means.update(h, y, weight)
-
-    normalized = NormalizedRows(data.X, data.spec, module.like, rows)
-    map_batches(add, normalized, data.codes[rows], data.weight[rows], like=module.like)
-    return means
-
-
-def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
-    """Return the model with mean and covariance of v per class, from at most `SOME_ROWS` rows."""
-    moments = StyleMoments(len(model.classes), model.module.n_latents[1])
-    prototypes = model.tensor(np.nan_to_num(model.prototypes))
-    rows = np.arange(0, len(X), -(-len(X) // SOME_ROWS))
-
-    def add(x: Tensor, y: Tensor) -> None:
-        q_v = model.module.encode(x, prototypes[y])
-        moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
-
-    model.map(add, X, codes[rows], rows=rows)
-    v_mean, v_covariance = moments.update_moments((model.v_mean, model.v_covariance))
-    return model.replace(v_mean=v_mean, v_covariance=v_covariance)

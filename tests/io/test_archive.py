@@ -182,7 +182,7 @@ def test_a_crash_leaves_the_old_file(make, blobs, tmp_path, monkeypatch):
     def crash(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("sk_equivae.io.atomic.os.fsync", crash)
+    monkeypatch.setattr("sk_equivae.files.atomic.os.fsync", crash)
     with pytest.raises(OSError, match="no space"):
         model.fit(*blobs).save(path)
     assert path.read_bytes() == before

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from sk_equivae import ArchiveError, EquiVAEClassifier, load
-from sk_equivae.io import archive
+from sk_equivae.files import archive
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from sk_equivae.training.settings.plan import (
     auto_prototype_weight,
     n_latents,
 )
-from sk_equivae.training.train import class_means, split_validation
+from sk_equivae.training.summary import class_means
+from sk_equivae.training.train import split_validation
 
 
 def training_rows(X, codes):
@@ -169,7 +170,7 @@ def test_batch_norm_does_not_depend_on_the_order_or_the_last_batch(monkeypatch):
     X, y = load_digits(return_X_y=True)
     order = np.argsort(y[:801], kind="stable")
     X, y = X[:801].reshape(-1, 8, 8)[order] / 16, y[:801][order]
-    monkeypatch.setattr("sk_equivae.training.train.BATCH_SIZE", 100)
+    monkeypatch.setattr("sk_equivae.training.summary.BATCH_SIZE", 100)
     model = EquiVAEClassifier(max_epochs=2, random_state=0).fit(X, y)
     module = model.net_.module_.teacher
     norms = [m for m in module.invariant.modules() if isinstance(m, nn.BatchNorm2d)]

@@ -104,6 +104,8 @@ class TrainingSettings:
     device: str
     dtype: str
     seed: int
+    free_seed: bool
+    checkpoint: Any
     verbose: int
 
 

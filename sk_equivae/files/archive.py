@@ -24,7 +24,7 @@ FORMAT_VERSION = 1
 # Limits of what a model can be. A file beyond them was made to exhaust memory or the parser.
 MAX_HEADER = 32 * 2**20
 MAX_TENSORS = 10_000
-DTYPES = ("F64", "F32", "I64", "BOOL")
+ITEM_SIZES = {"F64": 8, "F32": 4, "I64": 8, "BOOL": 1, "U8": 1}
 
 Tensors = dict[str, NDArray[Any]]
 
@@ -95,13 +95,12 @@ def _span(name: str, entry: Any, n_bytes: int, path: Path) -> tuple[int, int]:
     try:
         dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         numbers = [*shape, start, end]
-        if dtype not in DTYPES or not all(type(n) is int and n >= 0 for n in numbers):
+        if dtype not in ITEM_SIZES or not all(type(n) is int and n >= 0 for n in numbers):
             raise ValueError("another dtype, or numbers that are none")
-        item = {"F64": 8, "F32": 4, "I64": 8, "BOOL": 1}[dtype]
         n_values = 1
         for length in shape:  # by hand: the product of numpy's integers overflows
             n_values *= length
-        if start > end or end > n_bytes or n_values * item != end - start:
+        if start > end or end > n_bytes or n_values * ITEM_SIZES[dtype] != end - start:
             raise ValueError("its shape disagrees with its bytes")
     except (TypeError, ValueError, KeyError) as error:
         raise ArchiveError(f"The tensor {name!r} of {path} is damaged: {error}") from error

@@ -1,0 +1,176 @@
+"""Training that survives: its state in a file, after every epoch and every few minutes within.
+
+A fit that goes on from a checkpoint ends with the same weights as one that was never stopped:
+the file holds the weights and their averages, the optimiser, the generators, the place in the
+epoch and in the schedules, what is believed of the rows, and the history.
+"""
+
+import hashlib
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+from skorch.callbacks import Callback
+
+from ..files.archive import Tensors, read_archive, write_archive
+from ..files.errors import ArchiveError
+from .batches import TrainingRows
+from .settings import TrainingSettings
+from .state import Saved, restore, state_of
+
+# Seconds between two states within an epoch.
+INTERVAL = 180.0
+# Settings that do not change what is learnt.
+RUNNING = ("callbacks", "checkpoint", "device", "seed", "free_seed", "verbose", "predict_with")
+
+
+def fingerprint(data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings) -> str:
+    """Return a digest of rows, labels, weights and settings, by which a fit is recognised."""
+    digest = hashlib.sha256()
+    for part in gen_batches(len(data.X), 65_536):
+        digest.update(np.ascontiguousarray(data.X[part]).data)
+    for array in (data.codes, data.weight, data.rows):
+        digest.update(np.ascontiguousarray(array).data)
+    digest.update(repr((data.X.shape, str(data.X.dtype), classes.tolist())).encode())
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if hasattr(value, "get_params"):
+            value = sorted(value.get_params().items(), key=lambda pair: pair[0])
+        if field.name not in RUNNING:
+            digest.update(f"{field.name}={value!r}".encode())
+    return digest.hexdigest()
+
+
+def read_checkpoint(path: Path, digest: str, settings: TrainingSettings) -> Saved | None:
+    """Return the state to go on from; None without a file, or after a fit that was finished.
+
+    Raises
+    ------
+    ValueError
+        If the file belongs to a fit of other data or with other parameters.
+    """
+    if not path.exists():
+        return None
+    manifest, tensors = read_archive(path)
+    if manifest.get("kind") != "checkpoint":
+        raise ArchiveError(
+            f"{path} is an archive, but no checkpoint. Pass another path as `checkpoint`."
+        )
+    if manifest["finished"]:
+        return None
+    other_seed = not settings.free_seed and manifest["seed"] != settings.seed
+    if manifest["fingerprint"] != digest or other_seed:
+        raise ValueError(
+            f"The checkpoint {path} belongs to a fit of other data or with other parameters, which "
+            "was not finished. Go on with those, pass another path, or delete the file."
+        )
+    return Saved(manifest, tensors)
+
+
+class Checkpoint(Callback):
+    """Write the state of training, and put it back at the start. It has to be the last callback.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    digest : str
+        The fingerprint of the fit.
+    seed : int
+        The seed of the fit.
+    saved : Saved or None
+        The state to go on from.
+
+    Attributes
+    ----------
+    evidence : ndarray or None
+        What the sources believe of the rows before training.
+    error : OSError or None
+        What went wrong when the last state was written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        digest: str,
+        seed: int,
+        saved: Saved | None = None,
+    ):
+        self.path = path
+        self.digest = digest
+        self.seed = seed
+        self.saved = saved
+        self.evidence = None if saved is None else saved.evidence
+        self.error: OSError | None = None
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Epochs, and batches of the next epoch, that are done."""
+        if self.saved is None:
+            return 0, 0
+        return self.saved.manifest["epoch"], self.saved.manifest["n_batches"]
+
+    # ---------------------------------------------------------------- hooks
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Put the state back, after all other callbacks have started."""
+        self.last_, self.n_before_ = time.monotonic(), 0
+        self.rng_ = net.iterator_train__rng.get_state()
+        if self.saved is not None:
+            restore(net, self.saved)
+
+    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
+        """Note the generator of the batches, and put back the first part of an epoch."""
+        self.rng_ = net.iterator_train__rng.get_state()
+        if self.saved is None:
+            return
+        manifest, terms = self.saved.manifest, self.saved.part("terms")
+        net.history[-1]["batches"] = [dict(batch) for batch in manifest["batches"]]
+        if terms:
+            sizes = manifest["batch_sizes"]
+            net.epoch_terms["train"] = list(zip(terms[""], sizes, strict=True))
+        self.n_before_ = manifest["n_batches"]
+        self.saved = None
+
+    def on_batch_end(self, net: Any, training: bool = False, **kwargs: Any) -> None:
+        """Write the state if the last one is a few minutes old."""
+        if training and time.monotonic() - self.last_ > INTERVAL:
+            self.write(net, len(net.history) - 1, len(net.history[-1]["batches"]))
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Write the state."""
+        if self.n_before_:  # batches of this epoch before the checkpoint
+            n_batches = net.history[-1, "train_batch_count"] + self.n_before_
+            net.history.record("train_batch_count", n_batches)
+            self.n_before_ = 0
+        self.rng_ = net.iterator_train__rng.get_state()
+        self.write(net, len(net.history), 0)
+
+    # ---------------------------------------------------------------- files
+
+    def write(self, net: Any, epoch: int, n_batches: int) -> None:
+        """Write the state; if that fails, training goes on and the last file stays."""
+        manifest, tensors = state_of(net, epoch, n_batches)
+        name, keys, *rest = self.rng_
+        tensors["rng"] = np.asarray(keys, dtype=np.int64)
+        if self.evidence is not None:
+            tensors["evidence"] = self.evidence
+        self._write({**manifest, "rng": [name, *rest], "finished": False}, tensors)
+        self.last_ = time.monotonic()
+
+    def finish(self) -> None:
+        """Say in the file that the fit is finished."""
+        self._write({"finished": True}, {})
+
+    def _write(self, manifest: dict[str, Any], tensors: Tensors) -> None:
+        known = {"kind": "checkpoint", "fingerprint": self.digest, "seed": self.seed}
+        try:
+            write_archive(self.path, {**known, **manifest}, tensors)
+        except OSError as error:
+            self.error = error
+        else:
+            self.error = None

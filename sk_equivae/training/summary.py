@@ -1,0 +1,117 @@
+"""After training: batch statistics, prototypes, codes of the rows, and styles."""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim.swa_utils import update_bn
+
+from ..fitted.loop import BATCH_SIZE, map_batches
+from ..fitted.model import FittedModel, for_inference
+from ..fitted.prototypes import ClassMeans
+from ..fitted.rows import NormalizedRows
+from ..fitted.styles import StyleMoments, prior_moments
+from ..model.module import EquiVAEModule
+from .averaging import Averaged
+from .batches import Codes, OrderedBatches, TrainingRows
+from .net import EquiVAENet
+from .pseudo_labels import confident_targets
+from .settings import TrainingSettings
+
+# Number of rows that statistics of the trained networks are computed from, at most.
+SOME_ROWS = 16_384
+
+
+class Trained(NamedTuple):
+    """The result of training: the model, the net, and one class code per row."""
+
+    model: FittedModel
+    net: EquiVAENet
+    codes: Codes
+    checkpoint_error: OSError | None = None
+
+
+def refresh_batch_norm(module: Averaged, data: TrainingRows, seed: int) -> None:
+    """Compute batch statistics for the averaged weights, from rows that are not augmented."""
+    if module.teacher is None:
+        return
+    # batches have equal weight, so they hold random rows and are about equally large
+    rows = np.random.RandomState(seed).permutation(data.rows)[:SOME_ROWS]
+    size = -(-len(rows) // -(-len(rows) // BATCH_SIZE))
+    batches = OrderedBatches(data.subset(rows), size)
+    update_bn((inputs["x"] for inputs, _ in batches), module.teacher)
+
+
+def summarize(
+    net: EquiVAENet,
+    data: TrainingRows,
+    classes: NDArray[Any],
+    count: NDArray[np.float64],
+    settings: TrainingSettings,
+    old: FittedModel | None,
+) -> Trained:
+    """Compute prototypes, codes of unlabelled rows and styles, and return the result.
+
+    With `old`, its prototypes and styles are updated.
+    """
+    # copied if there is no teacher, since the networks may be trained further
+    module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
+    means = class_means(module, data, settings.objective)
+    embeddings = means.means
+    if old is not None:
+        embeddings = means.update_means(torch.from_numpy(old.class_embeddings), settings.m_max)
+    with torch.inference_mode():
+        prototypes = module.invariant.head(embeddings.to(module.like)).cpu().numpy()
+    net.check_finite(prototypes[count > 0])
+    v_mean, v_covariance = prior_moments(len(classes), module.n_latents[1])
+    model = FittedModel(
+        module=module,
+        rows=data.spec,
+        classes=classes,
+        class_count=count,
+        class_prior=count / count.sum(),
+        class_embeddings=embeddings.numpy(),
+        prototypes=prototypes,
+        v_mean=v_mean if old is None else old.v_mean,
+        v_covariance=v_covariance if old is None else old.v_covariance,
+        trained=np.arange(len(classes)),
+    )
+    codes = model.fill_codes(data.X, data.codes, settings.predict_with)
+    return Trained(with_styles(model, data.X, codes), net, codes)
+
+
+def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> ClassMeans:
+    """Return the mean embedding of the labelled and confident rows of each class."""
+    means = ClassMeans(module.n_classes, module.n_hidden)
+    rows = data.rows
+    if objective.complement_pool == "labeled":
+        rows = rows[data.own_codes >= 0]
+
+    def add(x: Tensor, y: Tensor, weight: Tensor) -> None:
+        h = module.invariant.embed(x)
+        if bool((y < 0).any()):
+            q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)
+            y = confident_targets(y, q_y, objective.confidence)
+        means.update(h, y, weight)
+
+    normalized = NormalizedRows(data.X, data.spec, module.like, rows)
+    map_batches(add, normalized, data.codes[rows], data.weight[rows], like=module.like)
+    return means
+
+
+def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
+    """Return the model with mean and covariance of v per class, from at most `SOME_ROWS` rows."""
+    moments = StyleMoments(len(model.classes), model.module.n_latents[1])
+    prototypes = model.tensor(np.nan_to_num(model.prototypes))
+    rows = np.arange(0, len(X), -(-len(X) // SOME_ROWS))
+
+    def add(x: Tensor, y: Tensor) -> None:
+        q_v = model.module.encode(x, prototypes[y])
+        moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
+
+    model.map(add, X, codes[rows], rows=rows)
+    v_mean, v_covariance = moments.update_moments((model.v_mean, model.v_covariance))
+    return model.replace(v_mean=v_mean, v_covariance=v_covariance)
