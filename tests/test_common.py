@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, Objective
 
@@ -131,17 +132,29 @@ def test_grid_search_in_parallel_over_own_and_nested_names(make, blobs, assert_s
     assert nested.best_estimator_[-1].m_max == nested.best_params_["equivaeclassifier__m_max"]
 
 
+def routed(make):
+    learner = make().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    return make_pipeline(StandardScaler().set_fit_request(sample_weight=False), learner)
+
+
 def test_sample_weight_is_routed(make, blobs):
     X, y = blobs
     weight = np.where(y == 2, 0.0, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):
-        learner = make().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, learner)
-        pipeline.fit(X, y, sample_weight=weight)
-        assert pipeline[-1].class_prior_.tolist() == [0.5, 0.5, 0.0]
+        pipeline = routed(make).fit(X, y, sample_weight=weight)
+    assert pipeline[-1].class_prior_.tolist() == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"),
+    reason="scikit-learn routes weights to the score of a Pipeline from 1.8 on",
+)
+def test_sample_weight_is_routed_in_cross_validation(make, blobs):
+    X, y = blobs
+    weight = np.where(y == 2, 0.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
         result = cross_validate(
-            pipeline, X, y, params={"sample_weight": weight}, cv=2, return_estimator=True
+            routed(make), X, y, params={"sample_weight": weight}, cv=2, return_estimator=True
         )
     assert all(fitted[-1].class_prior_[2] == 0 for fitted in result["estimator"])
     assert np.isfinite(result["test_score"]).all()
