@@ -55,15 +55,7 @@ def _transformer_types(operator: Any) -> None:
 def _labels(estimator: Any) -> Any:
     """Return the labels as strings or int64, the two kinds that skl2onnx has."""
     classes = estimator.classes_
-    if classes.dtype.kind in "UO":
-        return classes.astype(str)
-    labels = classes.astype(np.int64)
-    if (labels != classes).any():
-        raise ValueError(
-            f"Labels of an ONNX graph should be strings or whole numbers; got {classes.tolist()}. "
-            "Encode them before fit."
-        )
-    return labels
+    return classes.astype(str if classes.dtype.kind in "UO" else np.int64)
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:

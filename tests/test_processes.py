@@ -1,6 +1,7 @@
 """Fitted estimators in other processes and threads, and in pickles."""
 
 import multiprocessing
+import os
 import pickle
 import sys
 import threading
@@ -144,3 +145,32 @@ def test_the_number_of_threads_is_left_as_found(make, blobs, images):
             assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_threads_share_a_fitted_estimator(fitted):
+    """`SK_EQUIVAE_CALLS=1000` asks more often."""
+    model, X = fitted
+    expected = model.predict_proba(X), model.transform(X), model.score_samples(X[:3])
+    wrong = []
+
+    def ask():
+        for _ in range(int(os.environ.get("SK_EQUIVAE_CALLS", 10))):
+            found = model.predict_proba(X), model.transform(X), model.score_samples(X[:3])
+            wrong.extend(i for i in range(3) if not np.array_equal(found[i], expected[i]))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_skops_reads_it_with_our_classes_alone(fitted):
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    model, X = fitted
+    content = skops.dumps(model)
+    untrusted = skops.get_untrusted_types(data=content)
+    assert all(name.startswith(("sk_equivae.", "builtins.")) for name in untrusted), untrusted
+    again = skops.loads(content, trusted=untrusted)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

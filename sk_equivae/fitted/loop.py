@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._warnings import warn_user
 from .rows import NormalizedRows, to_device
 
 # Rows per batch.
@@ -48,21 +49,36 @@ def map_batches(
     n_rows = len(columns[0])
     values: list[NDArray[Any]] = []
     single = False
+    start = 0
     with torch.inference_mode():
-        for start in range(0, n_rows, batch_size):
-            rows = slice(start, start + batch_size)
-            parts = function(*(_on_device(column, rows, like) for column in columns))
+        while start < n_rows:
+            rows = slice(start, min(start + batch_size, n_rows))
+            try:
+                parts = function(*(_on_device(column, rows, like) for column in columns))
+            except torch.OutOfMemoryError:
+                if rows.stop - rows.start == 1:
+                    raise
+                batch_size = _halved(rows)
+                continue
+            start = rows.stop
             if parts is None:
                 continue
             single = not isinstance(parts, tuple)
             arrays = [_to_numpy(part) for part in ((parts,) if single else parts)]
-            if not values:  # filled in place; joining parts would take twice the memory
+            if not values:  # filled in place: joining the parts later would take twice the memory
                 values = [np.empty((n_rows, *a.shape[1:]), a.dtype) for a in arrays]
             for value, array in zip(values, arrays, strict=True):
                 value[rows] = array
     if not values:
         return None
     return values[0] if single else tuple(values)
+
+
+def _halved(rows: slice) -> int:
+    """Return half the size of a batch that did not fit into the memory of the device."""
+    size = rows.stop - rows.start
+    warn_user(f"Batches of {size} rows do not fit into memory; going on with {size // 2} rows.")
+    return size // 2
 
 
 def _on_device(column: Column, rows: slice, like: Tensor) -> Tensor:

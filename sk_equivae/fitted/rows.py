@@ -97,6 +97,13 @@ class RowSpec:
             X = X.round().clip(0, 255)
         return X.astype(self.dtype)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the name of the dtype, which any reader can be trusted with."""
+        return {**vars(self), "dtype": self.dtype.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, dtype=np.dtype(state["dtype"]))
+
 
 class NormalizedRows:
     """Rows of X that are normalised when they are indexed.

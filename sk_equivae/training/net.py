@@ -178,6 +178,12 @@ class EquiVAENet(NeuralNetClassifier):
             return super().fit_loop(*args, **kwargs)
         except StoppedByCallback:
             raise
+        except torch.OutOfMemoryError as error:
+            raise RuntimeError(
+                f"Batches of {self.batch_size} rows or more do not fit into the memory of "
+                f"{self.device}. Lower `batch_size` and `Objective(max_batch_size=...)`, or set "
+                "`Networks(amp=True)`. The estimator is left as it was before."
+            ) from error
         except KeyboardInterrupt:
             self.interrupted = True
             raise

@@ -129,3 +129,27 @@ def test_a_usual_batch_is_large():
     sizes = []
     map_batches(lambda a: sizes.append(len(a)), np.zeros(BATCH_SIZE + 1), like=LIKE)
     assert sizes == [BATCH_SIZE, 1]
+
+
+def test_batches_that_do_not_fit_into_memory_are_halved():
+    sizes = []
+
+    def greedy(a):
+        if len(a) > 3:
+            raise torch.OutOfMemoryError("out of memory")
+        sizes.append(len(a))
+        return 2 * a
+
+    with pytest.warns(UserWarning, match="do not fit into memory; going on with"):
+        found = map_batches(greedy, np.arange(10), like=LIKE, batch_size=8)
+    np.testing.assert_array_equal(found, 2 * np.arange(10))
+    assert sum(sizes) == 10
+
+
+@pytest.mark.filterwarnings("ignore:.*do not fit into memory:UserWarning")
+def test_a_single_row_that_does_not_fit_raises():
+    def greedy(a):
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        map_batches(greedy, np.arange(10), like=LIKE)

@@ -324,3 +324,11 @@ def test_accuracy_in_the_history_is_that_of_the_labelled_rows(make, blobs, few):
     accuracy = [row["train_accuracy"] for row in model.history_]
     assert all(0 <= value <= 1 for value in accuracy)
     assert accuracy[-1] > 0.9
+
+
+def test_out_of_memory_in_training_says_what_to_set(make, blobs):
+    def greedy(x):
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(RuntimeError, match=r"Lower `batch_size`.*left as it was before"):
+        make(augment=greedy).fit(*blobs)
