@@ -1,107 +1,164 @@
-"""Result files: one JSON file a run, written whole or not at all, never run twice."""
+"""Results: one JSONL file a study, one line a run, written whole or not at all."""
 
 import contextlib
-import hashlib
 import json
 import os
 import platform
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
+from benchmarks.registry import METHODS, STUDIES, Run
 
+try:
+    import fcntl
+except ImportError:  # Windows: one process at a time
+    fcntl = None  # type: ignore[assignment]
+
+ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "results"
-# Of what is kept outside the repository: models, and states of trainings.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_equivae"
-PACKAGES = ("sk-equivae", "torch", "scikit-learn", "skorch", "numpy")
+PACKAGES = ("torch", "scikit-learn", "skorch", "numpy")
+# Fingerprint of results that were converted from those of version 0.1.
+OLD = "0.1"
+# What may change without changing a number.
+HARMLESS = ("benchmarks/results", "docs", "*.md")
+
+Result = dict[str, Any]
 
 
-def run_once(path: Path, config: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict:
-    """The result in `path`, measured now if it is not there yet.
+class DirtyTreeError(RuntimeError):
+    """The source tree has uncommitted changes, or is no git repository."""
 
-    Parameters
-    ----------
-    path : Path
-        Below `FOLDER`, one for each configuration and seed.
-    config : dict
-        What was run, the seed with it.
-    measure : callable
-        Runs it, and returns its figures.
+
+def key_of(result: Result) -> Run:
+    """The run that a result is of."""
+    return Run(*(result[name] for name in Run._fields))
+
+
+def path_of(study: str, folder: Path = FOLDER) -> Path:
+    return folder / f"{study}.jsonl"
+
+
+def read(study: str, folder: Path = FOLDER) -> list[Result]:
+    """The results of a study in their order; of two of the same run the later one.
+
+    A last line that is not whole, because its process was killed, does not count.
     """
+    path = path_of(study, folder)
+    if not path.exists():
+        return []
+    found: dict[Run, Result] = {}
+    *lines, _ = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            result = json.loads(line)
+            found[key_of(result)] = result
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path.name}, line {number} is no result: {line[:80]!r}") from error
+    return sorted(found.values(), key=_order)
+
+
+def _order(result: Result) -> tuple:
+    """By data set, labels, method and setting as they are registered, and by seed."""
+    run = key_of(result)
+    study = STUDIES[run.study]
+
+    def place(name: str, names: Any) -> tuple:
+        names = list(names)
+        return (names.index(name) if name in names else len(names), name)
+
+    labels = (1, 0) if run.labels == "all" else (0, int(run.labels))
+    return (
+        place(run.dataset, study.datasets),
+        labels,
+        place(run.method, METHODS),
+        place(run.setting, study.settings),
+        run.seed,
+    )
+
+
+def append(result: Result, folder: Path = FOLDER) -> None:
+    """Add a line; the whole of it at once."""
+    path = path_of(result["study"], folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        mend(path)
+        with open(path, "ab", buffering=0) as file:
+            file.write(to_line(result).encode())
+            os.fsync(file.fileno())
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line that is not whole."""
     if path.exists():
-        return json.loads(path.read_text())
-    start = time.perf_counter()
-    figures = measure()
-    result = {"config": config, **figures, **provenance(time.perf_counter() - start)}
-    write(path, result)
-    return result
+        content = path.read_bytes()
+        if content and not content.endswith(b"\n"):
+            os.truncate(path, content.rfind(b"\n") + 1)
 
 
-def provenance(seconds: float) -> dict[str, Any]:
-    """Where, when and with what a result was made."""
-    return {
-        "wall_seconds": round(seconds, 2),
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": commit(),
-        "versions": {name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
-        "cpu": {"machine": platform.machine(), "cores": os.cpu_count()},
-    }
+def tidy(study: str, folder: Path = FOLDER) -> None:
+    """Put the lines in order, and drop those that have been measured again since."""
+    path = path_of(study, folder)
+    if not path.exists():
+        return
+    with locked(folder):
+        text = "".join(map(to_line, read(study, folder)))
+        with tempfile.NamedTemporaryFile(
+            "w", dir=folder, delete=False, suffix=".part", encoding="utf-8"
+        ) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
+        os.replace(file.name, path)
 
 
-def commit() -> str:
-    """The commit of the source tree; with a mark if files have changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
-
-
-def write(path: Path, result: dict[str, Any]) -> None:
-    """Write a result; a run that is killed leaves nothing half-written."""
-    with whole(path, "w") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+def to_line(result: Result) -> str:
+    return json.dumps(result, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 @contextlib.contextmanager
-def whole(path: Path, mode: str) -> Iterator[IO]:
-    """A file that has its name only once all of it is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(mode, dir=path.parent, delete=False, suffix=".part") as file:
-        try:
-            yield file
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
-    os.replace(file.name, path)
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
-def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """All results of a folder, in the order of their names."""
-    for path in sorted(folder.glob("*.json")):
-        yield json.loads(path.read_text())
+# ---------------------------------------------------------------- where results come from
 
 
-def digest(config: dict[str, Any]) -> str:
-    """A short name of a configuration, the same for the same contents."""
-    text = json.dumps(config, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def versions() -> dict[str, str]:
+    """Of Python and of what numbers depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
-def standard_error(values: Sequence[float]) -> float:
-    """Of the mean, by the paper's formula; one value has none."""
-    return float(np.std(values)) / (len(values) - 1) ** 0.5 if len(values) > 1 else 0.0
+def clean_commit(root: Path = ROOT) -> str:
+    """The commit of the source tree; raises if files that matter have changed since."""
+    try:
+        changed = _git(root, "status", "--porcelain", "--", ".", *(f":!{p}" for p in HARMLESS))
+        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise DirtyTreeError(
+            f"Expected {root} to be a git repository, so that results name the commit that they "
+            "are of. Clone the repository, or try a run with --smoke."
+        ) from error
+    if changed:
+        raise DirtyTreeError(
+            "The tree has uncommitted changes, and results must be those of a commit:\n"
+            f"{changed}\nCommit them, or try the run with --smoke, which keeps nothing."
+        )
+    return commit
 
 
-def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:
-    """Mean ± the paper's standard error, and in brackets of how many values; one has no error."""
-    mean = f"{np.mean(values):.{decimals}f}"
-    if len(values) == 1:
-        return f"{mean} (1)"
-    return f"{mean} ± {standard_error(values):.{decimals}f} ({len(values)})"
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout.rstrip()

@@ -1,19 +1,19 @@
-"""The systems that the paper compares with, as scikit-learn estimators.
+"""The systems that EquiVAE is compared with: its own networks, other models, one training loop."""
 
-Each has the networks, the batches and the label handling of this library: what differs is the
-model. -1 marks unlabelled rows.
-"""
-
-from .aae import AAEClassifier
-from .labels_only import NeuralClassifier
-from .m2 import M1Transformer, M2Classifier, StackedM2Classifier
-from .siddharth import SiddharthClassifier
+from .aae import AAE
+from .classifiers import LabeledNetwork, LabelNetwork, NeuralClassifier
+from .loop import PeerClassifier, PeerTransformer
+from .vae import M1, M2, Siddharth, StackedM2
 
 __all__ = [
-    "AAEClassifier",
-    "M1Transformer",
-    "M2Classifier",
+    "AAE",
+    "M1",
+    "M2",
+    "LabelNetwork",
+    "LabeledNetwork",
     "NeuralClassifier",
-    "SiddharthClassifier",
-    "StackedM2Classifier",
+    "PeerClassifier",
+    "PeerTransformer",
+    "Siddharth",
+    "StackedM2",
 ]

@@ -1,0 +1,1 @@
+"""Official file formats, made-up rows, and draws of labels."""
