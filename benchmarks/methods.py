@@ -160,7 +160,12 @@ def spreading(task: Task) -> Any:
     return scaled(task, LabelSpreading(kernel="knn", n_neighbors=7))
 
 
-@method("selftraining", "SelfTraining (SVC, C=10)", max_unlabeled=MOST_UNLABELED)
+@method(
+    "selftraining",
+    "SelfTraining (SVC, C=10)",
+    max_unlabeled=MOST_UNLABELED,
+    note="SelfTraining gets at most 5,000 of the unlabelled rows",
+)
 def selftraining(task: Task) -> Any:
     return scaled(task, self_trained_svc(task))
 

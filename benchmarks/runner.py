@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.fingerprint import fingerprint
 from benchmarks.job import Job
-from benchmarks.registry import STUDIES, Run, runs_of
+from benchmarks.registry import DATASETS, METHODS, STUDIES, Run, runs_of
 from benchmarks.results import (
     FOLDER,
     ROOT,
@@ -76,12 +76,25 @@ def to_do(
 ) -> tuple[list[Run], list[Result]]:
     """The runs that are to be measured, and the results that are there."""
     results = read(study, folder)
-    runs = runs_of(STUDIES[study], **chosen)
-    if not again:
-        there = {key_of(result) for result in results}
-        return [run for run in runs if run not in there], results
-    old = {key_of(result) for result in results if is_stale(result)}
-    return [run for run in runs if run in old], results
+    if again:
+        old = [key_of(result) for result in results if is_stale(result)]
+        names = [name.removesuffix("s") if name != "labels" else name for name in chosen]
+        wanted = dict(zip(names, chosen.values(), strict=True))
+        return [run for run in old if _is_wanted(run, wanted)], results
+    there = {key_of(result) for result in results}
+    return [run for run in runs_of(STUDIES[study], **chosen) if run not in there], results
+
+
+def _is_wanted(run: Run, wanted: dict[str, Sequence | None]) -> bool:
+    """Whether a run was asked for, and is one of what is registered."""
+    registered = (
+        run.dataset in DATASETS
+        and run.method in METHODS
+        and run.setting in STUDIES[run.study].settings
+    )
+    return registered and all(
+        some is None or getattr(run, name) in some for name, some in wanted.items()
+    )
 
 
 def run_study(
@@ -163,7 +176,8 @@ class Progress:
 
     def _learn(self, result: Result) -> None:
         kind = result["dataset"], result["method"], result["setting"]
-        self.seconds.setdefault(kind, []).append(result["wall"])
+        if result["wall"] is not None:  # not known of some results of version 0.1
+            self.seconds.setdefault(kind, []).append(result["wall"])
 
     def step(self, result: Result) -> str:
         """Note a result; a line about it."""
