@@ -9,28 +9,23 @@ from pathlib import Path
 import benchmarks
 import benchmarks.studies  # they register themselves
 from benchmarks.data.files import VARIABLE
-from benchmarks.registry import DATASETS, METHODS, STUDIES, Labels
-from benchmarks.results import FOLDER, DirtyTreeError, read
+from benchmarks.registry import DATASETS, METHODS, STUDIES
+from benchmarks.results import DirtyTreeError, read
 from benchmarks.runner import run_study, stale
 
 
-def labels_option(text: str) -> Labels:
-    """For argparse: "all" or a number of labels."""
-    return text if text == "all" else int(text)
-
-
 def make_parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description=benchmarks.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m benchmarks", description=benchmarks.__doc__, formatter_class=raw
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="measure what has no result yet")
-    run.add_argument("study", choices=list(STUDIES))
-    run.add_argument("--datasets", nargs="+", choices=list(DATASETS), metavar="DATASET")
-    run.add_argument("--labels", nargs="+", type=labels_option, help="in all, or 'all'")
-    run.add_argument("--methods", nargs="+", choices=list(METHODS), metavar="METHOD")
+    run.add_argument("study", choices=[*STUDIES])
+    run.add_argument("--datasets", nargs="+", choices=[*DATASETS], metavar="DATASET")
+    number = lambda text: text if text == "all" else int(text)  # noqa: E731
+    run.add_argument("--labels", nargs="+", type=number, help="a number in all, or 'all'")
+    run.add_argument("--methods", nargs="+", choices=[*METHODS], metavar="METHOD")
     run.add_argument("--settings", nargs="+", metavar="SETTING")
     run.add_argument("--seeds", nargs="+", type=int)
     run.add_argument("--jobs", type=int, default=1, help="runs at a time")
@@ -49,29 +44,22 @@ def make_parser() -> argparse.ArgumentParser:
 def list_all() -> None:
     """Everything that is registered, and how many results there are."""
     for study in STUDIES.values():
-        results = read(study.name)
-        print(f"{study.name}: {study.title} ({len(results)} results)")
+        print(f"{study.name}: {study.title} ({len(read(study.name))} results)")
         for name, labels in study.datasets.items():
             print(f"    {name}: {', '.join(map(str, labels))} labels")
         print(f"    methods: {', '.join(study.methods)}")
         print(f"    settings: {', '.join(study.settings)}")
-    print("methods:")
-    for method in METHODS.values():
-        print(f"    {method.name}: {method.title}" + (f" ({method.note})" if method.note else ""))
+    for entry in (*DATASETS.values(), *METHODS.values()):
+        print(f"{entry.name}: {entry.title}" + (f" ({entry.note})" if entry.note else ""))
 
 
-def list_stale(studies: Sequence[str]) -> int:
-    """Print stale results by data set, method and setting; how many there are."""
-    results = stale(studies or None)
-    groups = Counter(
-        (r["study"], r["dataset"], str(r["labels"]), r["method"], r["setting"], r["commit"])
-        for r in results
-    )
-    for (study, dataset, labels, method, setting, commit), n in groups.items():
-        print(f"{study}: {dataset}, {labels} labels, {method}, {setting}: {n} at {commit}")
-    total = sum(len(read(study)) for study in studies or STUDIES)
-    print(f"{len(results)} of {total} results are stale.")
-    return len(results)
+def list_stale(studies: Sequence[str]) -> None:
+    """Stale results by data set, labels, method and setting."""
+    results = stale(studies)
+    names = ("study", "dataset", "labels", "method", "setting", "commit")
+    for group, n in Counter(tuple(str(r[name]) for name in names) for r in results).items():
+        print(", ".join(group[:-1]) + f": {n} at {group[-1]}")
+    print(f"{len(results)} of {sum(len(read(s)) for s in studies or STUDIES)} results are stale.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,13 +71,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif command == "stale":
         list_stale(options["studies"])
     elif command == "report":
-        from benchmarks.report import write_report
+        from benchmarks.report import write_report  # needs matplotlib
 
-        write_report(FOLDER)
+        write_report()
     else:
-        options["again"] = options.pop("stale")
         try:
-            run_study(options.pop("study"), **options)
+            run_study(options.pop("study"), again=options.pop("stale"), **options)
         except (DirtyTreeError, FileNotFoundError, ValueError) as error:
             print(error, file=sys.stderr)
             return 1

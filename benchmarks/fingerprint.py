@@ -2,31 +2,28 @@
 
 The fingerprint of a run covers the data set's loader, the draw of labels, the method's factory, the
 setting's parameters and the measurement; every function, class and constant of `benchmarks` that
-these use; and the modules of sk_equivae that any of them uses, with all that those import. What
-is hashed is the code without comments, docstrings, annotations and decorators, so that a
-result becomes stale only if its code has changed. Nothing is imported to find this out.
+these use; and the modules of sk_equivae that any of them uses, with all that those import. What is
+hashed is the code without comments, docstrings, annotations and decorators, so that a result
+becomes stale only if its code has changed. Nothing is imported to find this out.
 """
 
 import ast
 import hashlib
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import job
 from benchmarks.data.draws import balanced
+from benchmarks.job import prepare
 from benchmarks.registry import DATASETS, METHODS, STUDIES, Run
 
 ROOT = Path(__file__).parents[1]
-# The rooms of the package that decide numbers; pictures and files do not.
-ROOMS = ("model", "fitted", "training", "estimators", "generation", "presets", "datasets")
-# Texts of docstrings.
-NO_CODE = {"sk_equivae.estimators.documentation"}
 OWN, PACKAGE = "benchmarks", "sk_equivae"
+# The rooms of the package that decide numbers; pictures and files do not, nor texts of docstrings.
+ROOMS = ("model", "fitted", "training", "estimators", "generation", "presets", "datasets")
+NO_CODE = {"sk_equivae.estimators.documentation"}
 # Types and plumbing; of the latter, what turns a data set into rows counts.
-IGNORED = {"benchmarks.registry", "benchmarks.job"}
-ROWS_OF_A_JOB = ("prepare", "view")
+IGNORED, ROWS_OF_A_JOB = {"benchmarks.registry", "benchmarks.job"}, {"prepare", "view"}
 IGNORED_FIELDS = {"decorator_list", "annotation", "returns", "type_comment", "kind", "ctx"}
 
 
@@ -34,17 +31,20 @@ def fingerprint(run: Run) -> str:
     """Twelve digits that change with the code behind the figures of a run."""
     study, method, dataset = STUDIES[run.study], METHODS[run.method], DATASETS[run.dataset]
     setting = study.settings[run.setting]
-    functions = [dataset.load, setting.draw or balanced, method.make, study.measure, job.prepare]
-    flags = [
-        method.takes_images, method.labeled_only, method.max_labeled, method.max_unlabeled,
-        dataset.has_units,
-    ]  # fmt: skip
-    if callable(setting.parameters):
-        functions.append(setting.parameters)
-    else:
-        flags.append(sorted(setting.parameters.items()))
-    texts = [repr(flags), *(digest_of(f.__module__, f.__name__) for f in functions)]
-    return _hash("\n".join(texts))
+    flags = (method.takes_images, method.labeled_only, method.max_labeled, method.max_unlabeled)
+    things = [dataset.load, setting.draw or balanced, method.make, study.measure, prepare]
+    things += [setting.parameters, *flags, dataset.has_units]
+    return _hash("\n".join(map(_of_value, things)))
+
+
+def _of_value(value: Any) -> str:
+    """Of a function or class of ours, a partial of one, or a plain value."""
+    if isinstance(value, partial):
+        given = (value.func, *value.args, *sorted(value.keywords.items()))
+        return "\n".join(map(_of_value, given))
+    module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
+    is_ours = bool(name) and module.partition(".")[0] == OWN
+    return digest_of(module, name) if is_ours else name or repr(value)
 
 
 @cache
@@ -63,21 +63,12 @@ def _visit(module: str, name: str, parts: dict[str, str]) -> None:
     for node in definitions.get(name, ()):
         parts[key] = parts.get(key, "") + normal_form(node)
         for used in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}:
-            if used in definitions:
-                _visit(module, used, parts)
-            elif used in imports:
-                _visit_import(*imports[used], parts)
-
-
-def _visit_import(module: str, name: str, parts: dict[str, str]) -> None:
-    root = module.partition(".")[0]
-    if root == OWN:
-        if _path(f"{module}.{name}"):
-            raise ValueError(f"Import names from {module}.{name}, not the module itself.")
-        _visit(module, name, parts)
-    elif root == PACKAGE:
-        for found in sorted(_closure(_home(module, name))):
-            parts[found] = _hash(normal_form(_tree(found)))
+            source, own = imports.get(used, (module, used))
+            if used in definitions or source.partition(".")[0] == OWN:
+                _visit(source, own, parts)
+            elif used in imports and source.partition(".")[0] == PACKAGE:
+                found = _closure(_home(source, own))
+                parts.update({each: _hash(normal_form(_tree(each))) for each in found})
 
 
 def _home(module: str, name: str) -> str:
@@ -85,9 +76,7 @@ def _home(module: str, name: str) -> str:
     if _path(f"{module}.{name}"):
         return f"{module}.{name}"
     definitions, imports = _names(module)
-    if name in definitions or name not in imports:
-        return module
-    return _home(*imports[name])
+    return module if name in definitions or name not in imports else _home(*imports[name])
 
 
 @cache
@@ -97,13 +86,11 @@ def _closure(module: str) -> frozenset[str]:
     todo = [module]
     while todo:
         now = todo.pop()
-        room = now.split(".")[1] if "." in now else ""
-        if now in found | NO_CODE or room not in ROOMS or not _path(now):
+        if now in found | NO_CODE or now.split(".")[1:2] not in [[room] for room in ROOMS]:
             continue
         found.add(now)
-        for target, name in _names(now)[1].values():
-            if target.partition(".")[0] == PACKAGE:
-                todo.append(_home(target, name))
+        sources = _names(now)[1].values()
+        todo += [_home(*source) for source in sources if source[0].partition(".")[0] == PACKAGE]
     return frozenset(found)
 
 
@@ -128,28 +115,26 @@ def _names(module: str) -> tuple[dict[str, list[ast.AST]], dict[str, tuple[str, 
     """What is defined at the top of a module, and where its imported names come from."""
     definitions: dict[str, list[ast.AST]] = {}
     imports: dict[str, tuple[str, str]] = {}
-    is_package = str(_path(module)).endswith("__init__.py")
     for node in _tree(module).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             definitions.setdefault(node.name, []).append(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                for inner in ast.walk(target):
-                    if isinstance(inner, ast.Name):
-                        definitions.setdefault(inner.id, []).append(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                for inner in (n for n in ast.walk(target) if isinstance(n, ast.Name)):
+                    definitions.setdefault(inner.id, []).append(node)
         elif isinstance(node, ast.ImportFrom):
             source = node.module or ""
             if node.level:
-                n_up = node.level - is_package
-                parents = module.split(".")[: -n_up or None]
-                source = ".".join([*parents, *source.split(".")]).rstrip(".")
+                n_up = node.level - str(_path(module)).endswith("__init__.py")
+                source = ".".join([*module.split(".")[: -n_up or None], source]).rstrip(".")
             imports.update({a.asname or a.name: (source, a.name) for a in node.names})
     return definitions, imports
 
 
 def normal_form(node: Any) -> str:
     """A node of the syntax tree as a text, without what does not matter.
+
+    Fields that are empty are left out: which ones there are differs between versions of Python.
 
     Examples
     --------
@@ -161,20 +146,12 @@ def normal_form(node: Any) -> str:
         return "[" + ",".join(map(normal_form, node)) + "]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = [f"{name}={normal_form(value)}" for name, value in _fields(node)]
-    return f"{type(node).__name__}({','.join(fields)})"
-
-
-def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
-    has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
-        ast.get_docstring(node, clean=False) is not None
-    )
-    for name, value in ast.iter_fields(node):
-        if name == "body" and has_docstring:
-            value = value[1:]
-        # fields that are empty differ between versions of Python
-        if name not in IGNORED_FIELDS and value is not None and value != []:
-            yield name, value
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        fields["body"] = node.body[ast.get_docstring(node, clean=False) is not None :]
+    kept = {k: v for k, v in fields.items() if k not in IGNORED_FIELDS and v not in (None, [])}
+    inner = ",".join(f"{name}={normal_form(value)}" for name, value in kept.items())
+    return f"{type(node).__name__}({inner})"
 
 
 def _hash(text: str) -> str:

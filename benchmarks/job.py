@@ -6,7 +6,6 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.data.draws import balanced
-from benchmarks.registry import (
-    DATASETS,
-    METHODS,
-    STUDIES,
-    DataSet,
-    Method,
-    Run,
-    Setting,
-    Split,
-    Study,
-    Task,
-)
+from benchmarks.registry import DATASETS, METHODS, STUDIES, Method, Run, Split, Task
 
 RULES = ("prototype", "posterior", "likelihood")
 ONE_RULE = "predict"
@@ -39,39 +27,23 @@ EXPECTED_WARNINGS = (
     # LabelSpreading, of rows that no label reaches: it takes them for the first class
     ("invalid value encountered in divide", RuntimeWarning),
     ("y contains no unlabeled samples", UserWarning),
-    ("Maximum number of iterations", UserWarning),
-    ("max_iter was reached", ConvergenceWarning),
-    ("The least populated class in y has only", UserWarning),
+    ("max_iter", ConvergenceWarning),
     ("Bins whose width are too small", UserWarning),
 )
 
 
 class Rows(NamedTuple):
-    """What a method is trained on, and what it is measured on.
-
-    Attributes
-    ----------
-    X, y : ndarray
-        Training rows; y is -1 where there is no label.
-    truth : ndarray
-        Their labels, all of them.
-    valid, test : (ndarray, ndarray)
-        Rows and labels, of classes that have labels only.
-    note : str
-        What must be said beside every figure of them.
-    """
+    """What a method is trained on, and what it is measured on."""
 
     X: NDArray
-    y: NDArray
-    truth: NDArray
-    valid: tuple[NDArray, NDArray]
+    y: NDArray  # -1 where there is no label
+    truth: NDArray  # all labels
+    valid: tuple[NDArray, NDArray]  # rows and labels, of classes that have labels only
     test: tuple[NDArray, NDArray]
     note: str
 
 
-def prepare(
-    split: Split, method: Method, draw: Any, labels: Any, rng: np.random.RandomState
-) -> Rows:
+def prepare(split: Split, method: Method, draw: Any, labels: Any, rng: Any) -> Rows:
     """Draw labels, and give a method the rows that it can use, as it takes them."""
     positions, y = draw(split.y, labels, rng)
     known = np.unique(y[y >= 0])
@@ -86,7 +58,7 @@ def prepare(
     return Rows(X, y[used], split.y[positions[used]], *parts, split.note)
 
 
-def view(X: NDArray, as_images: bool) -> NDArray:
+def view(X: NDArray, as_images: bool = False) -> NDArray:
     """Images as they are, or flat rows with bytes as values in [0, 1]."""
     if as_images or X.ndim == 2:
         return X
@@ -94,38 +66,14 @@ def view(X: NDArray, as_images: bool) -> NDArray:
     return X / np.float32(255) if X.dtype == np.uint8 else X
 
 
-@dataclass(frozen=True)
 class Job:
-    """A run that is about to be measured.
+    """A run that is about to be measured; a smoke run has one epoch on a slice of the data."""
 
-    Parameters
-    ----------
-    run : Run
-    data : Path or None
-        The folder of the data sets.
-    smoke : bool
-        One epoch on a slice, to see that it works.
-    """
-
-    run: Run
-    data: Path | None = None
-    smoke: bool = False
-
-    @property
-    def study(self) -> Study:
-        return STUDIES[self.run.study]
-
-    @property
-    def dataset(self) -> DataSet:
-        return DATASETS[self.run.dataset]
-
-    @property
-    def method(self) -> Method:
-        return METHODS[self.run.method]
-
-    @property
-    def setting(self) -> Setting:
-        return self.study.settings[self.run.setting]
+    def __init__(self, run: Run, data: Path | None = None, smoke: bool = False):
+        self.run, self.data, self.smoke = run, data, smoke
+        self.study, self.method = STUDIES[run.study], METHODS[run.method]
+        self.setting = self.study.settings[run.setting]
+        self.task = Task(DATASETS[run.dataset], run.labels, run.seed)
 
     def few(self, usual: int, smoke: int) -> int:
         """A number of rows, epochs or repetitions; another one in a smoke run."""
@@ -133,12 +81,11 @@ class Job:
 
     def split(self, rng: np.random.RandomState) -> Split:
         """The rows of the data set, with all labels."""
-        split = self.dataset.load(self.data, rng)
+        split = self.task.dataset.load(self.data, rng)
         if not self.smoke:
             return split
-        sizes = (SMOKE_ROWS, SMOKE_ROWS, *(SMOKE_TEST_ROWS,) * 4)
-        parts = (part[:n] for part, n in zip(split[:6], sizes, strict=True))
-        return Split(*parts, split.note)
+        sizes = (SMOKE_ROWS,) * 2 + (SMOKE_TEST_ROWS,) * 4
+        return Split(*(part[:n] for part, n in zip(split, sizes, strict=False)), split.note)
 
     def rows(self) -> Rows:
         """Training rows with the labels of this seed, and rows to measure on."""
@@ -148,11 +95,8 @@ class Job:
 
     def estimator(self) -> Any:
         """The method's estimator in this setting, not fitted."""
-        task = Task(self.dataset, self.run.labels, self.run.seed)
-        estimator = self.method.make(task)
-        parameters = self.setting.parameters
-        changed = parameters(self.method, task) if callable(parameters) else parameters
-        estimator.set_params(**changed)
+        estimator, changed = self.method.make(self.task), self.setting.parameters
+        estimator.set_params(**(changed(self.method, self.task) if callable(changed) else changed))
         if self.smoke:
             short = [key for key in estimator.get_params() if key.endswith("max_epochs")]
             estimator.set_params(**dict.fromkeys(short, 1))
@@ -164,36 +108,25 @@ class Job:
             wall, cpu = time.perf_counter(), time.process_time()
             estimator.fit(rows.X, rows.y)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return {
-            "wall": round(wall, 3),
-            "cpu": round(cpu, 3),
-            "threads": torch.get_num_threads(),
-            "n_labeled": int((rows.y >= 0).sum()),
-            "n_unlabeled": int((rows.y < 0).sum()),
-            **({"note": rows.note} if rows.note else {}),
-        }
+        figures = {"wall": round(wall, 3), "cpu": round(cpu, 3), "threads": torch.get_num_threads()}
+        figures |= {"n_labeled": int((rows.y >= 0).sum()), "n_unlabeled": int((rows.y < 0).sum())}
+        return {**figures, "note": rows.note} if rows.note else figures
 
     def config(self) -> dict[str, Any]:
         """The estimator's parameters that are not its defaults, as JSON takes them."""
         parameters = self.estimator().get_params()
-        return {
-            key: value
-            for key, value in json.loads(json.dumps(parameters, default=_name)).items()
-            if not _is_default(self.estimator(), key, parameters[key]) and key != "steps"
-        }
-
-
-def _name(value: Any) -> str:
-    return value.__name__ if isinstance(value, type) else repr(value)
+        own = {k: v for k, v in parameters.items() if not _is_default(self.estimator(), k, v)}
+        name = lambda value: value.__name__ if isinstance(value, type) else repr(value)  # noqa: E731
+        return json.loads(json.dumps(own, default=name))
 
 
 def _is_default(estimator: Any, key: str, value: Any) -> bool:
     """Whether a parameter, maybe of a nested estimator, is as its class has it."""
-    if hasattr(value, "get_params"):
+    if hasattr(value, "get_params") or key == "steps":
         return True  # its own parameters are told one by one
     *parents, last = key.split("__")
     for parent in parents:
-        estimator = estimator.get_params(deep=True).get(parent, estimator)
+        estimator = estimator.get_params().get(parent, estimator)
     known = inspect.signature(type(estimator)).parameters.get(last)
     return known is not None and repr(known.default) == repr(value)
 
@@ -209,11 +142,10 @@ def expected_warnings() -> Iterator[None]:
 
 def by_rule(estimator: Any) -> Iterator[str]:
     """Each way in which the estimator predicts, set in turn."""
-    if "predict_with" not in estimator.get_params():
-        yield ONE_RULE
-        return
-    usual = estimator.get_params()["predict_with"]
-    for rule in RULES:
-        estimator.set_params(predict_with=rule)
+    usual = estimator.get_params().get("predict_with")
+    for rule in RULES if usual else (ONE_RULE,):
+        if usual:
+            estimator.set_params(predict_with=rule)
         yield rule
-    estimator.set_params(predict_with=usual)
+    if usual:
+        estimator.set_params(predict_with=usual)

@@ -1,26 +1,16 @@
 """What can be measured: data sets, methods and studies, and the runs that they make up."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 Labels = int | str  # a number in all, or "all"
 
 
 class Split(NamedTuple):
-    """Rows with all their labels; the validation part may be empty.
-
-    Attributes
-    ----------
-    X, y, X_valid, y_valid, X_test, y_test : ndarray
-        Labels are 0, ..., K - 1.
-    note : str
-        What must be said beside every figure of these rows.
-    """
+    """Rows with all their labels 0, ..., K - 1; the validation part may be empty."""
 
     X: NDArray
     y: NDArray
@@ -28,43 +18,30 @@ class Split(NamedTuple):
     y_valid: NDArray
     X_test: NDArray
     y_test: NDArray
-    note: str = ""
+    note: str = ""  # what must be said beside every figure of these rows
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set.
-
-    Attributes
-    ----------
-    name, title : str
-    load : callable
-        From a folder (or None) and a RandomState to a `Split`. Data sets without a split of
-        their own draw one.
-    labels_per_class : tuple of int
-        Numbers that are usually measured, for each class.
-    n_classes : int
-    n_seeds : int
-        Seeds that are usually measured: fewer where a fit takes minutes.
-    has_units : bool
-        Features have units of their own, so methods that go by distances standardise them.
-    note : str
-        What the tables say about it.
-    """
+    """A data set. Its `load` turns a folder (or None) and a RandomState into a `Split`."""
 
     name: str
     title: str
-    load: Callable[[Path | None, np.random.RandomState], Split]
+    load: Callable
     n_classes: int
-    labels_per_class: tuple[int, ...] = (5,)
-    n_seeds: int = 10
-    has_units: bool = False
+    labels_per_class: tuple[int, ...] = (5,)  # what is usually measured
+    n_seeds: int = 10  # likewise; fewer where a fit takes minutes
+    has_units: bool = False  # methods that go by distances standardise the features
     note: str = ""
 
+    @property
+    def usual_labels(self) -> tuple[int, ...]:
+        """Numbers of labels in all."""
+        return tuple(n * self.n_classes for n in self.labels_per_class)
 
-@dataclass(frozen=True)
-class Task:
-    """What a method has to solve: given to its factory."""
+
+class Task(NamedTuple):
+    """What a method has to solve."""
 
     dataset: DataSet
     labels: Labels
@@ -73,85 +50,40 @@ class Task:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to learn.
-
-    Attributes
-    ----------
-    name, title : str
-    make : callable
-        From a `Task` to an estimator.
-    takes_images : bool
-        Gets images as they are; else flat rows, bytes as values in [0, 1].
-    labeled_only : bool
-        Gets the labelled rows only.
-    max_unlabeled : int or None
-        Gets at most this many unlabelled rows, where more take too much time.
-    max_labeled : int or None
-        Likewise of the labelled rows.
-    note : str
-        What differs from the method's own paper.
-    """
+    """A way to learn. Its `make` turns a `Task` into an estimator."""
 
     name: str
     title: str
-    make: Callable[[Task], Any]
-    takes_images: bool = False
-    labeled_only: bool = False
-    max_unlabeled: int | None = None
+    make: Callable
+    takes_images: bool = False  # as they are; else flat rows, bytes as values in [0, 1]
+    labeled_only: bool = False  # gets no unlabelled rows
+    max_unlabeled: int | None = None  # gets no more of them, where they take too much time
     max_labeled: int | None = None
-    note: str = ""
-
-
-Parameters = dict[str, Any] | Callable[[Method, Task], dict[str, Any]]
+    note: str = ""  # what differs from the method's own paper; stands below every table
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the methods of a study.
-
-    Attributes
-    ----------
-    title : str
-        What the tables say; empty for the usual way.
-    parameters : dict or callable
-        For `set_params` of the estimator; or a function of method and task that returns it.
-    draw : callable or None
-        Which rows there are, and their labels; None is `balanced`. See `benchmarks.data.draws`.
-    methods, labels : tuple or None
-        The methods and numbers of labels that it is for; None means all of the study.
-    """
+    """One way to run the methods of a study."""
 
     title: str = ""
-    parameters: Parameters = field(default_factory=dict)
-    draw: Callable | None = None
-    methods: tuple[str, ...] | None = None
+    parameters: Any = field(default_factory=dict)  # for `set_params`, or a function that gives them
+    draw: Callable | None = None  # which rows have labels, see `data.draws`; None is `balanced`
+    methods: tuple[str, ...] | None = None  # that it is for; None means all
     labels: tuple[Labels, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Study:
-    """A question: data sets by labels, methods, settings and seeds, and what is measured.
-
-    Attributes
-    ----------
-    name, title : str
-    measure : callable
-        From a `Job` to the figures of its run.
-    datasets : dict
-        Data set by name: its numbers of labels.
-    methods : tuple of str
-    settings : dict of str to Setting
-    n_seeds : int or None
-        Instead of what the data sets say.
-    """
+    """A question. Its `measure` turns a `Job` into the figures of a run."""
 
     name: str
     title: str
-    measure: Callable[[Any], dict[str, Any]]
-    datasets: dict[str, tuple[Labels, ...]]
+    measure: Callable
+    datasets: dict[str, tuple[Labels, ...]]  # with their numbers of labels
     methods: tuple[str, ...]
     settings: dict[str, Setting] = field(default_factory=lambda: {"default": Setting()})
-    n_seeds: int | None = None
+    n_seeds: int | None = None  # instead of what the data sets say
 
 
 class Run(NamedTuple):
@@ -165,11 +97,8 @@ class Run(NamedTuple):
     seed: int
 
     def __str__(self) -> str:
-        labels = "all" if self.labels == "all" else self.labels
-        return (
-            f"{self.study}: {self.dataset}, {labels} labels, {self.method}, {self.setting}, "
-            f"seed {self.seed}"
-        )
+        what = f"{self.dataset}, {self.labels} labels, {self.method}, {self.setting}"
+        return f"{self.study}: {what}, seed {self.seed}"
 
 
 DATASETS: dict[str, DataSet] = {}
@@ -179,47 +108,20 @@ STUDIES: dict[str, Study] = {}
 
 def dataset(name: str, title: str, **options: Any) -> Callable[[Callable], Callable]:
     """Register a loader as a data set; options are the fields of `DataSet`."""
-
-    def register(load: Callable) -> Callable:
-        DATASETS[name] = DataSet(name, title, load, **options)
-        return load
-
-    return register
+    return lambda load: DATASETS.setdefault(name, DataSet(name, title, load, **options)).load
 
 
 def method(name: str, title: str, **options: Any) -> Callable[[Callable], Callable]:
     """Register a factory as a method; options are the fields of `Method`."""
-
-    def register(make: Callable) -> Callable:
-        METHODS[name] = Method(name, title, make, **options)
-        return make
-
-    return register
+    return lambda make: METHODS.setdefault(name, Method(name, title, make, **options)).make
 
 
-def add_study(study: Study) -> None:
+def study(*fields: Any, **options: Any) -> None:
     """Register a study, all of whose names must be known."""
-    for known, names, kind in (
-        (DATASETS, study.datasets, "data set"),
-        (METHODS, study.methods, "method"),
-    ):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise ValueError(
-                f"Study {study.name!r} names the {kind} {unknown[0]!r}, which is not registered."
-            )
-    STUDIES[study.name] = study
-
-
-def _chosen(asked: Sequence | None, usual: Iterable, kind: str, known: Iterable) -> list:
-    """What was asked for, or the usual; unknown names raise."""
-    for name in asked or []:
-        if name not in known:
-            raise ValueError(
-                f"Expected {kind} among {', '.join(map(str, known))}; got {name!r}. "
-                "`python -m benchmarks list` shows them all."
-            )
-    return list(asked if asked is not None else usual)
+    new = Study(*fields, **options)
+    for name in {*new.datasets} - {*DATASETS} | {*new.methods} - {*METHODS}:
+        raise ValueError(f"Study {new.name!r} names {name!r}, which is not registered.")
+    STUDIES[new.name] = new
 
 
 def runs_of(
@@ -234,29 +136,17 @@ def runs_of(
 
     Seed by seed, so that every line of a table is there as soon as possible.
     """
-    names = _chosen(datasets, study.datasets, "a data set", DATASETS)
-    chosen_methods = _chosen(methods, study.methods, "a method", METHODS)
-    chosen_settings = _chosen(settings, study.settings, "a setting", study.settings)
-    runs = []
-    for name in names:
-        entry = DATASETS[name]
-        usual = study.datasets.get(name) or usual_labels(entry)
-        own_seeds = seeds if seeds is not None else range(study.n_seeds or entry.n_seeds)
-        for seed in own_seeds:
-            for number in labels if labels is not None else usual:
-                for each in chosen_methods:
-                    for setting in chosen_settings:
-                        if _fits(study.settings[setting], each, number, labels is not None):
-                            runs.append(Run(study.name, name, number, each, setting, seed))
+    for name in settings or []:
+        if name not in study.settings:
+            raise ValueError(f"Expected a setting of {[*study.settings]}; got {name!r}.")
+    runs = [
+        Run(study.name, name, number, each, setting, seed)
+        for name in datasets or study.datasets
+        for seed in (range(study.n_seeds or DATASETS[name].n_seeds) if seeds is None else seeds)
+        for number in labels or study.datasets.get(name) or DATASETS[name].usual_labels
+        for each in methods or study.methods
+        for setting in settings or study.settings
+        if each in (study.settings[setting].methods or [each])
+        and (labels or number in (study.settings[setting].labels or [number]))
+    ]
     return sorted(runs, key=lambda run: run.seed)
-
-
-def _fits(setting: Setting, method_name: str, labels: Labels, asked: bool) -> bool:
-    right_method = setting.methods is None or method_name in setting.methods
-    right_labels = setting.labels is None or labels in setting.labels or asked
-    return right_method and right_labels
-
-
-def usual_labels(entry: DataSet) -> tuple[int, ...]:
-    """Numbers of labels in all."""
-    return tuple(n * entry.n_classes for n in entry.labels_per_class)

@@ -38,21 +38,15 @@ def key_of(result: Result) -> Run:
     return Run(*(result[name] for name in Run._fields))
 
 
-def path_of(study: str, folder: Path = FOLDER) -> Path:
-    return folder / f"{study}.jsonl"
-
-
 def read(study: str, folder: Path = FOLDER) -> list[Result]:
     """The results of a study in their order; of two of the same run the later one.
 
     A last line that is not whole, because its process was killed, does not count.
     """
-    path = path_of(study, folder)
-    if not path.exists():
-        return []
+    path = folder / f"{study}.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
     found: dict[Run, Result] = {}
-    *lines, _ = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
             result = json.loads(line)
             found[key_of(result)] = result
@@ -63,53 +57,34 @@ def read(study: str, folder: Path = FOLDER) -> list[Result]:
 
 def _order(result: Result) -> tuple:
     """By data set, labels, method and setting as they are registered, and by seed."""
-    run = key_of(result)
-    study = STUDIES[run.study]
-
-    def place(name: str, names: Any) -> tuple:
-        names = list(names)
-        return (names.index(name) if name in names else len(names), name)
-
-    labels = (1, 0) if run.labels == "all" else (0, int(run.labels))
-    return (
-        place(run.dataset, study.datasets),
-        labels,
-        place(run.method, METHODS),
-        place(run.setting, study.settings),
-        run.seed,
-    )
+    run, study = key_of(result), STUDIES[result["study"]]
+    places = (run.dataset, study.datasets), (run.method, METHODS), (run.setting, study.settings)
+    at = [[*names].index(name) if name in names else 99 for name, names in places]
+    return at[0], run.dataset, run.labels == "all", str(run.labels).zfill(9), *at[1:], run.seed
 
 
 def append(result: Result, folder: Path = FOLDER) -> None:
-    """Add a line; the whole of it at once."""
-    path = path_of(result["study"], folder)
+    """Add a line, the whole of it at once; one that was cut short by a kill is removed."""
+    path = folder / f"{result['study']}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        mend(path)
+        content = path.read_bytes() if path.exists() else b""
+        if content and not content.endswith(b"\n"):
+            os.truncate(path, content.rfind(b"\n") + 1)
         with open(path, "ab", buffering=0) as file:
             file.write(to_line(result).encode())
             os.fsync(file.fileno())
 
 
-def mend(path: Path) -> None:
-    """Cut off a last line that is not whole."""
-    if path.exists():
-        content = path.read_bytes()
-        if content and not content.endswith(b"\n"):
-            os.truncate(path, content.rfind(b"\n") + 1)
-
-
 def tidy(study: str, folder: Path = FOLDER) -> None:
     """Put the lines in order, and drop those that have been measured again since."""
-    path = path_of(study, folder)
+    path = folder / f"{study}.jsonl"
     if not path.exists():
         return
     with locked(folder):
-        text = "".join(map(to_line, read(study, folder)))
-        with tempfile.NamedTemporaryFile(
-            "w", dir=folder, delete=False, suffix=".part", encoding="utf-8"
-        ) as file:
-            file.write(text)
+        lines = map(to_line, read(study, folder))
+        with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False, suffix=".part") as file:
+            file.write("".join(lines).encode())
         os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
         os.replace(file.name, path)
 
@@ -121,18 +96,14 @@ def to_line(result: Result) -> str:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One process at a time."""
-    if fcntl is None:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY) if fcntl else None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        if fcntl:
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(handle)
-
-
-# ---------------------------------------------------------------- where results come from
+        if handle is not None:
+            os.close(handle)
 
 
 def versions() -> dict[str, str]:
@@ -142,9 +113,14 @@ def versions() -> dict[str, str]:
 
 def clean_commit(root: Path = ROOT) -> str:
     """The commit of the source tree; raises if files that matter have changed since."""
+
+    def git(*command: str) -> str:
+        options: Any = {"cwd": root, "capture_output": True, "text": True, "check": True}
+        return subprocess.run(["git", *command], **options).stdout.rstrip()
+
     try:
-        changed = _git(root, "status", "--porcelain", "--", ".", *(f":!{p}" for p in HARMLESS))
-        commit = _git(root, "rev-parse", "--short=12", "HEAD")
+        changed = git("status", "--porcelain", "--", ".", *(f":!{path}" for path in HARMLESS))
+        commit = git("rev-parse", "--short=12", "HEAD")
     except (OSError, subprocess.CalledProcessError) as error:
         raise DirtyTreeError(
             f"Expected {root} to be a git repository, so that results name the commit that they "
@@ -156,9 +132,3 @@ def clean_commit(root: Path = ROOT) -> str:
             f"{changed}\nCommit them, or try the run with --smoke, which keeps nothing."
         )
     return commit
-
-
-def _git(root: Path, *arguments: str) -> str:
-    command = ["git", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout.rstrip()

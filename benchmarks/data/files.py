@@ -1,7 +1,8 @@
 """Official files of data sets, read from a folder.
 
 The folder is given by `--data` or the environment variable SK_EQUIVAE_DATA. A data set lies in a
-subfolder of its name, or in the folder itself.
+subfolder of its name, or in the folder itself. If there is a file NOTE.txt beside it, its first
+line must stand beside every figure: "rebuilt from a 28x28 copy", for example.
 """
 
 import csv
@@ -18,30 +19,23 @@ from benchmarks.registry import Split
 VARIABLE = "SK_EQUIVAE_DATA"
 NOTE = "NOTE.txt"
 IDX_FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+    "train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
+)  # fmt: skip
 SVHN_FILES = ("train_32x32.mat", "test_32x32.mat")
 SPLIT_SEED = 0
 
 Arrays = tuple[NDArray, NDArray, NDArray, NDArray]
 
 
-def data_folder(folder: Path | None = None) -> Path | None:
-    """The folder of the option, or that of the environment."""
-    if folder is None and os.environ.get(VARIABLE):
-        folder = Path(os.environ[VARIABLE])
-    if folder is not None and not Path(folder).is_dir():
-        raise FileNotFoundError(f"Expected a folder with data sets; found none at {folder}.")
-    return None if folder is None else Path(folder)
-
-
 def places(name: str, folder: Path | None) -> list[Path]:
     """Where the files of a data set may be."""
-    folder = data_folder(folder)
-    return [] if folder is None else [folder / name, folder]
+    folder = folder or os.environ.get(VARIABLE)
+    if folder is None:
+        return []
+    if not Path(folder).is_dir():
+        raise FileNotFoundError(f"Expected a folder with data sets; found none at {folder}.")
+    return [Path(folder) / name, Path(folder)]
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -61,10 +55,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 def read_idx_folder(folders: list[Path]) -> Arrays | None:
     """The four files of the first folder that has them all, gzipped or not; else None."""
     for place in folders:
-        paths = [
-            next((p for p in (place / f"{name}.gz", place / name) if p.exists()), None)
-            for name in IDX_FILES
-        ]
+        pairs = ((place / f"{name}.gz", place / name) for name in IDX_FILES)
+        paths = [next((path for path in pair if path.exists()), None) for pair in pairs]
         if all(paths):
             X, y, X_test, y_test = (read_idx(path) for path in paths if path)
             return X, y.astype(np.int64), X_test, y_test.astype(np.int64)
@@ -75,8 +67,9 @@ def read_svhn(folders: list[Path]) -> tuple[Arrays, str] | None:
     """SVHN's two files and what is to be said about them; None if they are not there."""
     for place in folders:
         if all((place / name).exists() for name in SVHN_FILES):
-            arrays = sum((_read_mat(place / name) for name in SVHN_FILES), ())
-            return arrays, note_of(place)
+            note = place / NOTE
+            said = note.read_text(encoding="utf-8").splitlines()[0] if note.exists() else ""
+            return sum((_read_mat(place / name) for name in SVHN_FILES), ()), said
     return None
 
 
@@ -84,12 +77,6 @@ def _read_mat(path: Path) -> tuple[NDArray, NDArray]:
     content = loadmat(path)
     X = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))  # the rows come last
     return X, content["y"].ravel().astype(np.int64) % 10  # 10 stands for the digit 0
-
-
-def note_of(place: Path) -> str:
-    """The first line of a folder's NOTE.txt: what must stand beside every figure."""
-    path = place / NOTE
-    return path.read_text(encoding="utf-8").splitlines()[0].strip() if path.exists() else ""
 
 
 def hold_out(arrays: Arrays, valid_part: float, note: str = "") -> Split:

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from torch import Tensor
 
-from benchmarks.job import Job, view
+from benchmarks.job import Job, Rows, view
 from benchmarks.measures.errors import error
 from sk_equivae import EquiVAEClassifier
 
@@ -42,12 +42,11 @@ def measure_generation(job: Job) -> dict[str, Any]:
     X, y = rows.X[:n], rows.truth[:n]
     X_test, y_test = (part[: job.few(TEST_ROWS, 60)] for part in rows.test)
     train, test = representations(model, X, seed), representations(model, X_test, seed + 1)
-    probes = {
-        name: {kind: probe(kind, train[name], y, test[name], y_test, seed) for kind in PROBES}
-        for name in train
-    }
+    sides = {name: (train[name], y, test[name], y_test, seed) for name in train}
+    probes = {name: {kind: probe(kind, *s) for kind in PROBES} for name, s in sides.items()}
     bound = model.score_samples(X_test[: job.few(BOUND_ROWS, 10)], random_state=seed)
-    kl = kl_by_dimension(model, X_test)
+    _, mean, stddev = encoded(model, X_test)
+    kl = ((mean**2 + stddev**2 - 1) / 2 - np.log(stddev)).mean(axis=0)  # by dimension of v
     measures = {
         "probes": probes,
         "chance": round(100 * float(np.bincount(y_test).max() / len(y_test)), 2),
@@ -63,11 +62,10 @@ def measure_generation(job: Job) -> dict[str, Any]:
 def encoded(model: EquiVAEClassifier, X: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """The predicted class, mean and standard deviation of q(v | r_y, x) of each row."""
     fitted = model.model_
-    prototypes = fitted.tensor(fitted.prototypes)
 
     def encode(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         code = fitted.class_logits(x, model.predict_with).argmax(dim=1)
-        q_v = fitted.module.encode(x, prototypes[code])
+        q_v = fitted.module.encode(x, fitted.tensor(fitted.prototypes)[code])
         return code, q_v.mean, q_v.stddev
 
     return fitted.map(encode, X.reshape(len(X), -1))
@@ -77,13 +75,9 @@ def representations(model: EquiVAEClassifier, X: NDArray, seed: int) -> dict[str
     """f_inv(x), and v as its mean or drawn, as it is or relative to its class."""
     codes, mean, stddev = encoded(model, X)
     drawn = mean + stddev * np.random.RandomState(seed).standard_normal(mean.shape)
-    return {
-        "f_inv": model.model_.f_inv(X.reshape(len(X), -1)),
-        "v_mean": mean,
-        "v_drawn": drawn,
-        "v_mean_relative": relative(model, mean, codes),
-        "v_drawn_relative": relative(model, drawn, codes),
-    }
+    found = {"f_inv": model.model_.f_inv(X.reshape(len(X), -1)), "v_mean": mean, "v_drawn": drawn}
+    v = {f"{name}_relative": relative(model, found[name], codes) for name in ("v_mean", "v_drawn")}
+    return found | v
 
 
 def relative(model: EquiVAEClassifier, v: NDArray, codes: NDArray) -> NDArray:
@@ -105,18 +99,10 @@ def probe(kind: str, Z: NDArray, y: NDArray, Z_test: NDArray, y_test: NDArray, s
     return round(100 * fitted.score(Z_test, y_test), 2)
 
 
-def kl_by_dimension(model: EquiVAEClassifier, X: NDArray) -> NDArray:
-    """KL[q(v | r_y, x) || p(v)] of each dimension of v, in nats, averaged over rows."""
-    _, mean, stddev = encoded(model, X)
-    return ((mean**2 + stddev**2 - 1) / 2 - np.log(stddev)).mean(axis=0)
-
-
-def judged(
-    job: Job, model: EquiVAEClassifier, rows: Any, X: NDArray, y: NDArray
-) -> dict[str, float]:
+def judged(job: Job, model: EquiVAEClassifier, rows: Rows, X: NDArray, y: NDArray) -> dict:
     """What an SVC that knows real rows only says of samples and of style transfer."""
     n = job.few(JUDGE_ROWS, 200)
-    judge = SVC(C=10, cache_size=1000).fit(view(rows.X[:n], False), rows.truth[:n])
+    judge = SVC(C=10, cache_size=1000).fit(view(rows.X[:n]), rows.truth[:n])
     rng = np.random.RandomState(job.run.seed)
     wanted = np.repeat(model.classes_, job.few(SAMPLES_PER_CLASS, 3))
     samples, _ = model.sample(len(wanted), wanted, random_state=job.run.seed)
@@ -130,9 +116,9 @@ def judged(
         return round(100 * float(np.mean(right)), 2)
 
     return {
-        "judge": share(judge.predict(view(X, False)) == y),
-        "samples": share(judge.predict(view(samples, False)) == wanted),
-        "class_kept": share(judge.predict(view(made, False)) == y[content]),
+        "judge": share(judge.predict(view(X)) == y),
+        "samples": share(judge.predict(view(samples)) == wanted),
+        "class_kept": share(judge.predict(view(made)) == y[content]),
         "style_nearer": share(near < far),
     }
 
@@ -140,12 +126,10 @@ def judged(
 def rebuilt(model: EquiVAEClassifier, X: NDArray, X_train: NDArray, seed: int) -> dict[str, float]:
     """Mean square error of rebuilt rows, beside PCA with as many components as r and v have."""
     Z = model.set_params(representation="both").transform(X)
-    pixels, train = view(X, False), view(X_train, False)
+    pixels, train = view(X), view(X_train)
     n_components = min(Z.shape[1], *train.shape)
     pca = PCA(n_components, svd_solver="covariance_eigh", random_state=seed).fit(train)
     by_pca = pca.inverse_transform(pca.transform(pixels))
-    made = view(model.inverse_transform(Z), False)
-    return {
-        "mse": round(float(np.mean((made - pixels) ** 2)), 6),
-        "mse_pca": round(float(np.mean((by_pca - pixels) ** 2)), 6),
-    }
+    made = view(model.inverse_transform(Z))
+    errors = {"mse": made - pixels, "mse_pca": by_pca - pixels}
+    return {name: round(float(np.mean(error**2)), 6) for name, error in errors.items()}

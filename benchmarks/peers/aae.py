@@ -7,8 +7,6 @@ classification of labelled rows. The decoder gets the label itself where there i
 have one, this is the supervised model, and y needs no discriminator.
 """
 
-from collections.abc import Iterator
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,7 +16,7 @@ from sk_equivae.model.distributions import likelihood_x
 from sk_equivae.model.module import Decoder
 from sk_equivae.model.networks import make_body, output_layer
 
-from .loop import PeerModule, Units
+from .loop import Losses, PeerModule, Units
 
 
 class Encoder(nn.Module):
@@ -51,15 +49,7 @@ def says(logit: Tensor, real: bool) -> Tensor:
 
 
 class AAE(PeerModule):
-    """The networks and the losses of the phases.
-
-    Parameters
-    ----------
-    units : Units
-    n_classes : int
-    n_latent : int
-        Size of z; 10 in the paper.
-    """
+    """The networks and the losses of the phases."""
 
     def __init__(self, units: Units, n_classes: int, n_latent: int = 10):
         super().__init__()
@@ -92,9 +82,7 @@ class AAE(PeerModule):
         p_x = likelihood_x(self.likelihood, self.decoder(classes, z), self.decoder.scale)
         return -p_x.log_prob(x).mean() / x[0].numel()
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         yield "reconstruction", self.reconstruction(x, y)
 
         with torch.no_grad():

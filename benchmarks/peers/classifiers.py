@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +12,7 @@ from sk_equivae.model import Architecture
 from sk_equivae.model.module import LabelPosterior
 from sk_equivae.model.networks import output_layer
 
-from .loop import PeerModule, Units
+from .loop import Losses, PeerModule, Units
 
 # The least that training on few labelled rows alone takes.
 MIN_STEPS, MIN_EPOCHS = 2_000, 20
@@ -27,17 +26,6 @@ class LabelNetwork(PeerModule):
     Without a threshold it learns from the labelled rows alone. With one it is FixMatch (Sohn et
     al. 2020) on our body: the moving average of the weights labels a weakly changed row, and
     where it is sure the strongly changed row must get the same label.
-
-    Parameters
-    ----------
-    units : Units
-    n_classes : int
-    threshold : float or None
-        The probability from which on an unlabelled row is learnt from.
-    augment, batch_norm : bool
-        False in the paper's benchmark classifier.
-    decay : float
-        Of the moving average of the weights; 0 in the paper's benchmark classifier.
     """
 
     def __init__(
@@ -77,9 +65,7 @@ class LabelNetwork(PeerModule):
         """Logits of the averaged network."""
         return self.teacher(x, x.new_empty(len(x), 0), None)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         unlabeled = y < 0
         targets = y
         if bool(unlabeled.any()):
@@ -111,14 +97,7 @@ class LabeledNetwork(LabelNetwork):
 
 
 class NeuralClassifier(PeerModule):
-    """The paper's neural classifier on f_inv: dense layers of 128 and 64 units with dropout.
-
-    Parameters
-    ----------
-    units : Units
-    n_classes : int
-    dropout : float
-    """
+    """The paper's neural classifier on f_inv: dense layers of 128 and 64 units with dropout."""
 
     labeled_only = True
 
@@ -134,7 +113,5 @@ class NeuralClassifier(PeerModule):
     def classify(self, x: Tensor) -> Tensor:
         return self.layers(x)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         yield "loss", F.cross_entropy(self.classify(x), y)

@@ -1,5 +1,6 @@
 """The training loop of all peers, and the two estimators that run it."""
 
+import inspect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,27 +17,27 @@ from torch import Tensor, nn
 from sk_equivae.model.networks import initialize
 from sk_equivae.model.randomness import private_global_generator
 
-UNLABELED = -1
 INFERENCE_BATCH = 1024
 LABELED_FRACTION = 1 / 3  # of a batch that holds unlabelled rows too, as EquiVAE's
 NEARLY_BINARY = 0.25
 
 
+Losses = Iterator[tuple[str, Tensor]]
+
+
+class Adam(torch.optim.Adam):
+    """Without torch's guard against compilation, which would import the compiler in a timed fit."""
+
+    add_param_group = inspect.unwrap(torch.optim.Adam.add_param_group)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
 @dataclass(frozen=True)
 class Units:
-    """How rows enter the networks.
+    """How rows enter the networks: as (x - shift) / scale."""
 
-    Attributes
-    ----------
-    shape : tuple
-        (channels, height, width) or (n_features,).
-    likelihood : {"bernoulli", "gaussian"}
-    shift, scale : ndarray
-        The networks see (x - shift) / scale.
-    """
-
-    shape: tuple[int, ...]
-    likelihood: str
+    shape: tuple[int, ...]  # (channels, height, width) or (n_features,)
+    likelihood: str  # "bernoulli" or "gaussian"
     shift: NDArray
     scale: NDArray
 
@@ -48,18 +49,14 @@ class Units:
         top = 255.0 if X.dtype == np.uint8 else 1.0
         if not standardize:
             return cls(shape, "gaussian", np.zeros(()), np.ones(()))
-        is_colour = len(shape) == 3 and shape[0] > 1
-        if not is_colour and X.min() >= 0 and X.max() <= top:
+        if (len(shape) == 1 or shape[0] == 1) and X.min() >= 0 and X.max() <= top:
             x = X[:5_000] / top
             if (x * (1 - x)).mean() < NEARLY_BINARY * x.mean() * (1 - x.mean()):
                 return cls(shape, "bernoulli", np.zeros(()), np.full((), top))
-        groups = X.reshape(-1, shape[0])  # a channel, or a feature
-        scale = groups.std(axis=0, dtype=np.float64)
-        last = (shape[0], 1, 1) if len(shape) == 3 else shape
-        mean = groups.mean(axis=0, dtype=np.float64)
-        return cls(
-            shape, "gaussian", mean.reshape(last), np.where(scale > 0, scale, 1).reshape(last)
-        )
+        last = (shape[0], *(1 for _ in shape[1:]))  # by channel, or by feature
+        groups = X.reshape(-1, shape[0])
+        mean, scale = (f(groups, axis=0, dtype=np.float64).reshape(last) for f in (np.mean, np.std))
+        return cls(shape, "gaussian", mean, np.where(scale > 0, scale, 1))
 
     def __call__(self, X: NDArray) -> Tensor:
         """Rows as the networks see them."""
@@ -70,33 +67,19 @@ class Units:
 
 
 class PeerModule(nn.Module):
-    """The networks of a peer, and what they are trained for.
+    """The networks of a peer, made from `Units`, the number of classes and options of its own."""
 
-    Built from `Units`, the number of classes, and options of its own.
-
-    Attributes
-    ----------
-    labeled_share : float
-        The part of the training rows that is labelled.
-    progress : float
-        The part of training that is over.
-    labeled_only, standardize : bool
-        Learns from labelled rows only; wants rows standardised.
-    """
-
-    labeled_share = 1.0
-    progress = 1.0
-    labeled_only = False
+    labeled_share = 1.0  # the part of the training rows that is labelled
+    progress = 1.0  # the part of training that is over
+    labeled_only = False  # learns from labelled rows only
     standardize = True
 
     def initialize(self, generator: torch.Generator) -> None:
         """Draw the first weights."""
         initialize(self, generator)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
-        """Yield in turn the name of each optimiser and what it minimises; y is -1 if unknown.
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
+        """Yield the name of each optimiser and what it minimises; y is -1 if unknown.
 
         The optimiser makes its step before the next loss is asked for.
         """
@@ -126,39 +109,20 @@ def epoch_batches(codes: NDArray, batch_size: int, rng: np.random.RandomState) -
             yield rows[start : start + batch_size]
         return
     n_labeled = min(len(labeled), max(1, round(LABELED_FRACTION * batch_size)))
-    n_unlabeled = batch_size - n_labeled
-    n_batches = max(-(-len(unlabeled) // n_unlabeled), -(-len(labeled) // n_labeled))
-    for i, some in enumerate(
-        np.array_split(np.resize(unlabeled, max(len(unlabeled), n_batches)), n_batches)
-    ):
-        yield np.concatenate([some, labeled[(i * n_labeled + np.arange(n_labeled)) % len(labeled)]])
+    n_batches = max(-(-len(unlabeled) // (batch_size - n_labeled)), -(-len(labeled) // n_labeled))
+    again = np.resize(labeled, n_batches * n_labeled).reshape(n_batches, n_labeled)
+    unlabeled = np.resize(unlabeled, max(len(unlabeled), n_batches))
+    yield from map(np.append, np.array_split(unlabeled, n_batches), again)
 
 
 class Peer(BaseEstimator):
-    """Trains a `PeerModule` by Adam; the rate falls as a cosine while the batch grows.
-
-    Parameters
-    ----------
-    module : subclass of PeerModule
-    options : dict, optional
-        Of the module.
-    max_epochs : int or "auto"
-    batch_size, max_batch_size : int
-    lr : float
-    random_state : int, RandomState instance or None
-    """
+    """Trains a `PeerModule` by Adam; the rate falls as a cosine while the batch grows."""
 
     def __init__(
-        self,
-        module: type[PeerModule],
-        options: dict[str, Any] | None = None,
-        *,
-        max_epochs: Any = "auto",
-        batch_size: int = 64,
-        max_batch_size: int = 256,
-        lr: float = 1e-3,
-        random_state: Any = None,
-    ):
+        self, module: type[PeerModule], options: dict[str, Any] | None = None, *,
+        max_epochs: Any = "auto", batch_size: int = 64, max_batch_size: int = 256,
+        lr: float = 1e-3, random_state: Any = None,
+    ):  # fmt: skip
         self.module = module
         self.options = options
         self.max_epochs = max_epochs
@@ -179,13 +143,11 @@ class Peer(BaseEstimator):
             self._train(X, codes, generator, rng)
         self.module_.eval()
 
-    def _train(
-        self, X: NDArray, codes: NDArray, generator: torch.Generator, rng: np.random.RandomState
-    ) -> None:
+    def _train(self, X: NDArray, codes: NDArray, generator: Any, rng: Any) -> None:
         module, n_epochs = self.module_, self.max_epochs
         if n_epochs == "auto":
             n_epochs = module.auto_epochs(len(X), self.batch_size)
-        optimizers = {name: torch.optim.Adam(p, self.lr) for name, p in module.groups().items()}
+        optimizers = {name: Adam(p, self.lr) for name, p in module.groups().items()}
         n_doublings = int(math.log2(max(1, self.max_batch_size / self.batch_size)))
         for epoch in range(n_epochs):
             size = self.batch_size * 2 ** (epoch * (n_doublings + 1) // n_epochs)
@@ -193,39 +155,22 @@ class Peer(BaseEstimator):
             for i, rows in enumerate(batches):
                 module.progress = (epoch + i / len(batches)) / n_epochs
                 lr = self.lr * (1 + math.cos(math.pi * module.progress)) / 2
-                module.train()
-                self._step(
-                    self.units_(X[rows]), torch.from_numpy(codes[rows]), optimizers, lr, generator
-                )
+                x, y = self.units_(X[rows]), torch.from_numpy(codes[rows])
+                for name, loss in module.train().losses(x, y, generator):
+                    if not torch.isfinite(loss):
+                        raise RuntimeError(f"{name} of {type(module).__name__} diverged: {loss}.")
+                    module.zero_grad()
+                    loss.backward()
+                    optimizers[name].param_groups[0]["lr"] = lr
+                    optimizers[name].step()
                 module.after_step()
-
-    def _step(
-        self,
-        x: Tensor,
-        y: Tensor,
-        optimizers: dict[str, torch.optim.Optimizer],
-        lr: float,
-        generator: torch.Generator,
-    ) -> None:
-        for name, loss in self.module_.losses(x, y, generator):
-            if not torch.isfinite(loss):
-                raise RuntimeError(
-                    f"Training of {type(self.module_).__name__} diverged: expected a finite "
-                    f"{name}, got {loss.item()}. Try a lower lr."
-                )
-            self.module_.zero_grad()
-            loss.backward()
-            optimizers[name].param_groups[0]["lr"] = lr
-            optimizers[name].step()
 
     def _map(self, name: str, X: NDArray) -> NDArray:
         """A method of the module, of rows a batch at a time."""
         check_is_fitted(self, "module_")
-        function = getattr(self.module_, name)
-        starts = range(0, len(X), INFERENCE_BATCH)
+        parts = np.array_split(X, -(-len(X) // INFERENCE_BATCH))
         with torch.inference_mode():
-            parts = [function(self.units_(X[i : i + INFERENCE_BATCH])).numpy() for i in starts]
-        return np.concatenate(parts)
+            return np.concatenate([getattr(self.module_, name)(self.units_(x)) for x in parts])
 
 
 class PeerClassifier(ClassifierMixin, Peer):
@@ -234,9 +179,9 @@ class PeerClassifier(ClassifierMixin, Peer):
     def fit(self, X: NDArray, y: NDArray) -> Self:
         X, y = np.asarray(X), np.asarray(y)
         if self.module.labeled_only:
-            X, y = X[y != UNLABELED], y[y != UNLABELED]
-        self.classes_ = np.unique(y[y != UNLABELED])
-        codes = np.where(y == UNLABELED, -1, np.searchsorted(self.classes_, y))
+            X, y = X[y != -1], y[y != -1]
+        self.classes_ = np.unique(y[y != -1])
+        codes = np.where(y == -1, -1, np.searchsorted(self.classes_, y))
         self._fit(X, codes, len(self.classes_))
         return self
 

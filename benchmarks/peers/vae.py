@@ -9,7 +9,6 @@ models, 2017, have M2's model and another objective, see `Siddharth`.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -22,7 +21,7 @@ from sk_equivae.model.bounds import LatentTerms
 from sk_equivae.model.distributions import kl_v, kl_y, likelihood_x
 from sk_equivae.model.module import Decoder, EquivariantEncoder, LabelPosterior
 
-from .loop import PeerModule, Units
+from .loop import Losses, PeerModule, Units
 
 KL_WARMUP = 0.4  # EquiVAE's, of images
 
@@ -39,23 +38,9 @@ def mean_of(values: Tensor, chosen: Tensor) -> Tensor:
 
 
 class OneHotVAE(PeerModule):
-    """q(y | x), q(z | x, y) and p(x | y, z).
+    """q(y | x), q(z | x, y) and p(x | y, z)."""
 
-    Parameters
-    ----------
-    units : Units
-    n_classes : int
-        1 gives a plain VAE, without q(y | x).
-    n_latent : int
-        Size of z.
-
-    Attributes
-    ----------
-    kl_warmup : float
-        The part of training in which the weight of KL[q(z | x, y) || p(z)] grows from 0 to 1.
-    """
-
-    kl_warmup = 0.0
+    kl_warmup = 0.0  # the part of training in which the weight of KL[q(z|x,y) || p(z)] grows
 
     def __init__(self, units: Units, n_classes: int, n_latent: int = 50):
         super().__init__()
@@ -95,30 +80,17 @@ class OneHotVAE(PeerModule):
 class M2(OneHotVAE):
     """Kingma's M2 and its objective J^alpha, per row.
 
-    Parameters
-    ----------
-    units, n_classes, n_latent : see `OneHotVAE`
-    alpha : float
-        Weight of log q(y | x), averaged over labelled rows; 0.1 in the paper.
-    class_threshold : float
-        Classes of a smaller q(y | x) are left out of the sum; 0 is the paper's.
+    alpha is the weight of the mean of log q(y | x) over labelled rows; 0.1 in the paper. Classes
+    below `class_threshold` are left out of the sum over y; the paper leaves none out.
     """
 
     def __init__(
-        self,
-        units: Units,
-        n_classes: int,
-        n_latent: int = 50,
-        alpha: float = 0.1,
-        class_threshold: float = 0.0,
+        self, units: Units, n_classes: int, alpha: float = 0.1, class_threshold: float = 0.0
     ):
-        super().__init__(units, n_classes, n_latent)
-        self.alpha = alpha
-        self.class_threshold = class_threshold
+        super().__init__(units, n_classes)
+        self.alpha, self.class_threshold = alpha, class_threshold
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         labeled, known = y >= 0, self.one_hot(y.clamp(min=0))
         logits = self.classify(x, generator)
         q_y = logits.softmax(dim=1)
@@ -135,13 +107,9 @@ class M2(OneHotVAE):
         on_labeled = labeled_elbo(own, self.log_prior[0])
         on_unlabeled = unlabeled_elbo(terms, kept, self.log_prior)
         log_q = (known * logits.log_softmax(dim=1)).sum(dim=1)
-        share = self.labeled_share
-        yield (
-            "loss",
-            -share * mean_of(on_labeled, labeled)
-            - (1 - share) * mean_of(on_unlabeled, ~labeled)
-            - self.alpha * mean_of(log_q, labeled),
-        )
+        bound = self.labeled_share * mean_of(on_labeled, labeled)
+        bound = bound + (1 - self.labeled_share) * mean_of(on_unlabeled, ~labeled)
+        yield "loss", -bound - self.alpha * mean_of(log_q, labeled)
 
 
 class M1(OneHotVAE):
@@ -149,46 +117,31 @@ class M1(OneHotVAE):
 
     kl_warmup = KL_WARMUP  # with all of the KL from the start most of z would never be used
 
-    def __init__(self, units: Units, n_classes: int = 1, n_latent: int = 50):
-        super().__init__(units, 1, n_latent)
-
     def encode(self, x: Tensor) -> Tensor:
         """The means of q(z | x), and beside them its standard deviations."""
         q_z = self.encoder(self.encoder.embed(x), x.new_ones(len(x), 1))
         return torch.cat([q_z.mean, q_z.stddev], dim=1)  # (n, 2 n_latent)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         terms = self.terms(x, self.encoder.embed(x), x.new_ones(len(x), 1), generator)
         yield "loss", (terms.kl_v - terms.reconstruction).mean()
 
 
 class StackedM2(M2):
-    """M2 of latents that are drawn anew from M1's q(z | x) in each step, as its authors do.
-
-    Parameters
-    ----------
-    units : Units
-        Of rows as `M1.encode` gives them. They keep their unit: where M1 makes no use of a
-        latent, unit variance would be noise.
-    n_classes, n_latent, alpha, class_threshold : see `M2`
-    """
+    """M2 of latents that are drawn anew from M1's q(z | x) in each step, as its authors do."""
 
     kl_warmup = KL_WARMUP
-    standardize = False
+    standardize = False  # where M1 makes no use of a latent, unit variance would be noise
 
-    def __init__(self, units: Units, n_classes: int, *args: float, **options: float):
+    def __init__(self, units: Units, n_classes: int, **options: float):
         self.n_drawn = units.shape[0] // 2
-        super().__init__(replace(units, shape=(self.n_drawn,)), n_classes, *args, **options)
+        super().__init__(replace(units, shape=(self.n_drawn,)), n_classes, **options)
 
     def classify(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Logits of q(y | x) of a draw; of the means, if deviations are beside them."""
         return super().classify(x[:, : self.n_drawn], generator)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         mean, stddev = x.split(self.n_drawn, dim=1)
         return super().losses(draw(Independent(Normal(mean, stddev), 1), generator), y, generator)
 
@@ -204,26 +157,9 @@ class Siddharth(OneHotVAE):
 
     where y of an unlabelled row is drawn from a Concrete distribution, a relaxed one-hot vector
     through which gradients pass. gamma is given by the supervision rate gamma M / (N + gamma M).
-
-    Parameters
-    ----------
-    units, n_classes, n_latent : see `OneHotVAE`
-    alpha, supervision_rate, temperature : float
     """
 
-    def __init__(
-        self,
-        units: Units,
-        n_classes: int,
-        n_latent: int = 50,
-        alpha: float = 50.0,
-        supervision_rate: float = 0.2,
-        temperature: float = 0.66,
-    ):
-        super().__init__(units, n_classes, n_latent)
-        self.alpha = alpha
-        self.supervision_rate = supervision_rate
-        self.temperature = temperature
+    alpha, supervision_rate, temperature = 50.0, 0.2, 0.66
 
     def draw_class(self, logits: Tensor, generator: torch.Generator) -> Tensor:
         """A relaxed one-hot vector: softmax((logits + Gumbel noise) / temperature)."""
@@ -232,9 +168,7 @@ class Siddharth(OneHotVAE):
         gumbel = -exponential.clamp(min=tiny).log()
         return ((logits + gumbel) / self.temperature).softmax(dim=1)
 
-    def losses(
-        self, x: Tensor, y: Tensor, generator: torch.Generator
-    ) -> Iterator[tuple[str, Tensor]]:
+    def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
         labeled, known = y >= 0, self.one_hot(y.clamp(min=0))
         logits = self.classify(x, generator)
         classes = torch.where(labeled[:, None], known, self.draw_class(logits, generator))
@@ -244,7 +178,5 @@ class Siddharth(OneHotVAE):
         supervised = bound + self.log_prior[0] + self.alpha * log_q
         unsupervised = bound - kl_y(logits.softmax(dim=1), self.log_prior)
         rate = self.supervision_rate if self.labeled_share < 1 else 1.0
-        yield (
-            "loss",
-            -rate * mean_of(supervised, labeled) - (1 - rate) * mean_of(unsupervised, ~labeled),
-        )
+        bound = rate * mean_of(supervised, labeled) + (1 - rate) * mean_of(unsupervised, ~labeled)
+        yield "loss", -bound

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import benchmarks.studies  # noqa: F401 (they register themselves)
 from benchmarks.registry import STUDIES
+from benchmarks.report import sections
 from benchmarks.report.plots import PLOTS
-from benchmarks.report.sections import SECTIONS, seeds_table
-from benchmarks.report.tables import MARK
 from benchmarks.results import FOLDER, ROOT, read
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 SEEDS = ROOT / "benchmarks" / "SEEDS.md"
-DOCS = ROOT / "docs"
 INTRODUCTION = """# Results
 
 Written by `python -m benchmarks report` from the files in `results/`. An error is the mean ± its
@@ -26,10 +24,10 @@ of them are in [SEEDS.md](SEEDS.md). A dash is what has not been measured. "fit,
 time of `fit`, with the graph of neighbours and the labelling of the training rows; a dash where it
 was not taken.
 """
-SEEDS_INTRODUCTION = f"""# All seeds
+SEEDS_INTRODUCTION = """# All seeds
 
 The errors behind each mean of [RESULTS.md](RESULTS.md), written by `python -m benchmarks report`.
-{MARK} measured with version 0.1.
+° measured with version 0.1.
 """
 
 
@@ -48,14 +46,14 @@ def fill(text: str, name: str, table: str) -> str:
 
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """The tables of all sections, by name."""
-    return {name: part.make(read(part.study, folder)) for name, part in SECTIONS.items()}
+    return {name: s.make(read(s.study, folder)) for name, s in sections.SECTIONS.items()}
 
 
 def results_text(folder: Path = FOLDER) -> str:
     """All tables."""
     parts = [INTRODUCTION]
     for name, table in tables(folder).items():
-        section = SECTIONS[name]
+        section = sections.SECTIONS[name]
         parts.append(f"## {section.title}\n\n{table}\n")
         if section.plot:
             parts.append(f"![{PLOTS[section.plot][0]}](../docs/{section.plot}.png)\n")
@@ -64,12 +62,9 @@ def results_text(folder: Path = FOLDER) -> str:
 
 def seeds_text(folder: Path = FOLDER) -> str:
     """The errors of all seeds, a section a study."""
-    parts = [SEEDS_INTRODUCTION]
-    for study in STUDIES.values():
-        table = seeds_table(study.name, read(study.name, folder))
-        if table:
-            parts.append(f"## {study.title}\n\n{table}\n")
-    return "\n".join(parts)
+    made = {s.title: sections.seeds(s.name, read(s.name, folder)) for s in STUDIES.values()}
+    parts = (f"## {name}\n\n{table}\n" for name, table in made.items() if table)
+    return "\n".join([SEEDS_INTRODUCTION, *parts])
 
 
 def readme_text(text: str, folder: Path = FOLDER) -> str:
@@ -81,16 +76,12 @@ def readme_text(text: str, folder: Path = FOLDER) -> str:
 
 
 def write_report(folder: Path = FOLDER, root: Path = ROOT) -> None:
-    """Rebuild everything from the results of a folder."""
-    pages = {
-        README: readme_text(README.read_text(encoding="utf-8"), folder),
-        RESULTS: results_text(folder),
-        SEEDS: seeds_text(folder),
-    }
-    for path, text in pages.items():
-        target = root / path.relative_to(ROOT)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+    """Rebuild everything from the results of a folder, below the root of a source tree."""
+    (root / "benchmarks").mkdir(parents=True, exist_ok=True)
     (root / "docs").mkdir(exist_ok=True)
+    readme = readme_text(README.read_text(encoding="utf-8"), folder)
+    pages = {README: readme, RESULTS: results_text(folder), SEEDS: seeds_text(folder)}
+    for path, text in pages.items():
+        (root / path.relative_to(ROOT)).write_text(text, encoding="utf-8")
     for name, (_, draw) in PLOTS.items():
         draw(read(name, folder), root / "docs" / f"{name}.png")

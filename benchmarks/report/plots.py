@@ -5,80 +5,54 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from benchmarks.registry import DATASETS, METHODS
-from benchmarks.report.published import PUBLISHED
-from benchmarks.report.sections import PAPER_RULES, SPEED
-from benchmarks.report.statistics import standard_error
-from benchmarks.report.tables import Errors, Line, lines_of, title
+from benchmarks.report.sections import PAPER_RULES, PUBLISHED, SPEED
+from benchmarks.report.tables import OURS, Errors, lines_of, standard_error, title
 from benchmarks.results import Result
 
-DRAWN_RULES = ("prototype", "predict")  # one of each method
-OURS = Line("equivae", "default", "prototype")
 TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 DPI = 90
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """A figure that no window shows."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a PNG that does not name who drew it."""
-    figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
 def plot_paper(results: list[Result], path: Path) -> None:
     """Test errors against the number of labels: dots measured, rings published."""
     errors = Errors("paper", results)
-    lines = [line for line in lines_of(errors.study) if line.rule in DRAWN_RULES]
-    lines = [line for line in lines if any(line == known for known, _ in errors.values)]
+    measured = {line for line, _ in errors.values if line.rule in ("prototype", "predict")}
+    lines = [line for line in lines_of(errors.study) if line in measured]
     palette = mpl.colormaps["tab20"].colors
     colors = {line: palette[i % len(palette)] for i, line in enumerate(lines)} | {OURS: "black"}
-    figure = new_figure(12.4, 4.6)
+    figure = Figure(figsize=(12.4, 4.6), layout="constrained")
     handles: dict[str, Any] = {}
-    for ax, dataset in zip(
-        figure.subplots(1, len(errors.study.datasets)), errors.study.datasets, strict=True
-    ):
+    axes = figure.subplots(1, len(errors.study.datasets))
+    for ax, dataset in zip(axes, errors.study.datasets, strict=True):
         columns = [labels for _, labels in errors.columns((dataset,))]
         for line in lines:
-            points = {
-                n: (float(np.mean(found)), standard_error(found))
-                for n in columns
-                if (found := [*errors.values.get((line, (dataset, n)), {}).values()])
-            }
+            found = {n: [*errors.values.get((line, (dataset, n)), {}).values()] for n in columns}
+            points = {n: (float(np.mean(e)), standard_error(e)) for n, e in found.items() if e}
             name = title(errors.study, line, PAPER_RULES).replace("\\", "")
             _line(ax, columns, points, color=colors[line], marker="o", label=name)
         for method in METHODS:
-            _rings(ax, columns, dataset, method, colors)
+            own = [color for line, color in colors.items() if line.method == method]
+            style = {"color": (own or ["grey"])[0], "marker": "o", "mfc": "none", "linestyle": ":"}
+            _line(ax, columns, published(dataset, method), **style)
         _axes(ax, columns, DATASETS[dataset].title)
-        found, names = ax.get_legend_handles_labels()
-        handles.update(zip(names, found, strict=True))
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside right upper", fontsize=8,
-        title="dots: measured; rings: published",
-    )  # fmt: skip
-    save(figure, path)
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    note = "dots: measured; rings: published"
+    where = {"loc": "outside right upper", "fontsize": 8, "title": note}
+    figure.legend(list(handles.values()), list(handles), **where)
+    figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
-def _rings(ax: Any, columns: list, dataset: str, method: str, colors: dict[Line, Any]) -> None:
-    """What the papers say of a method; of EquiVAE, by whichever rule."""
-    own = [color for line, color in colors.items() if line.method == method]
-    texts: dict[Any, str] = {}
-    for (of_dataset, of_method, _), published in PUBLISHED.items():
-        if (of_dataset, of_method) == (dataset, method):
-            texts |= published
+def published(dataset: str, method: str) -> dict[Any, tuple[float, float]]:
+    """What the papers say of a method, mean and error; of EquiVAE, by whichever rule."""
     points = {}
-    for n, text in texts.items():
-        mean, _, error = text.partition(" ± ")
-        points[n] = float(mean), float(error or 0)
-    style = {"color": own[0] if own else "grey", "marker": "o", "mfc": "none", "linestyle": ":"}
-    _line(ax, columns, points, **style)
+    for texts in PUBLISHED[dataset].get(method, {}).values():
+        for n, text in texts.items():
+            mean, _, error = text.partition(" ± ")
+            points[n if n == "all" else int(n)] = float(mean), float(error or 0)
+    return points
 
 
 def _line(ax: Any, columns: list, points: dict[Any, tuple[float, float]], **style: Any) -> None:
@@ -102,22 +76,19 @@ def plot_speed(results: list[Result], path: Path) -> None:
     """The ratios of the speed study, with their quartiles."""
     found = {name: m for r in results for name, m in r["measures"].items()}
     names = [name for name in SPEED if name in found][::-1]
-    figure = new_figure(9, 0.45 * max(3, len(names)) + 1)
+    figure = Figure(figsize=(9, 0.45 * max(3, len(names)) + 1), layout="constrained")
     ax = figure.subplots()
     for place, name in enumerate(names):
-        figures = found[name]
-        ax.plot([figures["ratio"]], [place], "o", color="C0")
-        if figures["lower"] is not None:
-            ax.plot([figures["lower"], figures["upper"]], [place, place], "-", color="C0")
-        ax.annotate(
-            f"{figures['ratio']:.2f}", (figures["ratio"], place), (6, 4),
-            textcoords="offset points", fontsize=8,
-        )  # fmt: skip
+        ratio, lower, upper = (found[name][key] for key in ("ratio", "lower", "upper"))
+        ax.plot([ratio], [place], "o", color="C0")
+        if lower is not None:
+            ax.plot([lower, upper], [place, place], "-", color="C0")
+        ax.annotate(f"{ratio:.2f}", (ratio, place), (6, 4), textcoords="offset points", fontsize=8)
     ax.axvline(1, color="grey", linestyle=":")
     ax.set_yticks(range(len(names)), [SPEED[name][0] for name in names], fontsize=8)
     ax.set(xscale="log", xlabel="ratio of seconds", xlim=(0.5, 40))
     ax.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
-    save(figure, path)
+    figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
 PLOTS = {

@@ -1,39 +1,22 @@
-"""The sections of the report: one function each, from results to markdown.
+"""The sections of the report: one function each, from results to markdown."""
 
-A section is an entry of `SECTIONS`: its name (also of the marks in README.md), the study whose
-results it shows, its title, and the function.
-"""
-
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable
 from functools import reduce
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.job import RULES
 from benchmarks.registry import DATASETS, METHODS, STUDIES
-from benchmarks.report.published import PUBLISHED
-from benchmarks.report.statistics import DASH, summary
-from benchmarks.report.tables import (
-    MARK,
-    OLD_ALL,
-    OLD_SOME,
-    RULE_WORDS,
-    Errors,
-    Line,
-    column_name,
-    error_table,
-    labels_order,
-    lines_of,
-    markdown,
-    measure_table,
-    notes,
-    paired_table,
-    title,
-)
+from benchmarks.report import tables
+from benchmarks.report.tables import DASH, MARK, OLD_ALL, Errors, Line, column_name, summary
 from benchmarks.results import OLD, Result
 from benchmarks.studies import IMAGES, TABLES, UCI_TABLES
 
 PAPER_RULES = {
     "prototype": "distance on f_inv", "posterior": "q(y\\|x)", "likelihood": "p(x, y)",
 }  # fmt: skip
+PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
 GROUPS = {
     **{DATASETS[name].title: (name,) for name in IMAGES},
     "tables of scikit-learn": TABLES,
@@ -48,19 +31,19 @@ PAIRED = (
 
 def few_labels(results: list[Result]) -> str:
     errors = Errors("few_labels", results)
-    return "\n\n".join(error_table(errors, name, group) for name, group in GROUPS.items())
+    return "\n\n".join(errors.table(name, group) for name, group in GROUPS.items())
 
 
 def few_labels_paired(results: list[Result]) -> str:
     errors = Errors("few_labels", results)
-    made = (paired_table(errors, name, group) for name, group in GROUPS.items())
+    made = (errors.paired(name, group) for name, group in GROUPS.items())
     return "\n\n".join([PAIRED, *filter(None, made)])
 
 
 def more_data(results: list[Result]) -> str:
     errors = Errors("more_data", results)
-    parts = [error_table(errors, DATASETS[name].title, (name,)) for name in errors.study.datasets]
-    parts += [paired_table(errors, DATASETS[n].title, (n,)) for n in errors.study.datasets]
+    names = {DATASETS[name].title: (name,) for name in errors.study.datasets}
+    parts = [make(*name) for make in (errors.table, errors.paired) for name in names.items()]
     return "\n\n".join(filter(None, parts))
 
 
@@ -68,44 +51,40 @@ def ablation(results: list[Result]) -> str:
     """The defaults, and each part of them switched off, for the same seeds."""
     errors = Errors("ablation", results)
     columns = errors.columns(errors.study.datasets)
-    all_old = errors.all_old(columns)
-    rules = list(RULE_WORDS)[:2]
-    names = [f"{column_name(c, True)}, {rule}" for c in columns for rule in rules]
-    rows = [["test error, %", *names]]
-    for setting, entry in errors.study.settings.items():
-        places = [(Line("equivae", setting, rule), c) for c in columns for rule in rules]
-        rows.append([entry.title, *(errors.cell(*place, not all_old) for place in places)])
-    return markdown(rows) + notes(errors, columns, lines_of(errors.study))
+    places = [(column, rule) for column in columns for rule in RULES[:2]]
+    all_old = tables.old_note(results) == OLD_ALL
+    rows = [["test error, %", *(f"{column_name(c)}, {rule}" for c, rule in places)]]
+    for name, setting in errors.study.settings.items():
+        lines = ((Line("equivae", name, rule), column) for column, rule in places)
+        rows.append([setting.title, *(errors.cell(*line, all_old) for line in lines)])
+    return tables.markdown(rows) + errors.notes(columns)
 
 
 def robustness(results: list[Result]) -> str:
     """A line a number of labels or a scenario, a column a method and rule."""
     errors = Errors("robustness", results)
-    lines = [line for line in lines_of(errors.study) if line.setting == "default"]
-    parts = []
-    for dataset in errors.study.datasets:
-        columns = errors.columns((dataset,))
-        all_old = errors.all_old(columns)
-        names = (title(errors.study, line) for line in lines)
-        rows = [[f"{DATASETS[dataset].title}, test error, %", *names]]
-        for setting, entry in errors.study.settings.items():
-            for column in columns if entry.labels is None else [(dataset, n) for n in entry.labels]:
-                name = entry.title or column_name(column, False)
-                places = [(line._replace(setting=setting), column) for line in lines]
-                rows.append([name, *(errors.cell(*place, not all_old) for place in places)])
-        parts.append(markdown(rows) + notes(errors, columns, lines))
-    return "\n\n".join(parts)
+    lines = [line for line in tables.lines_of(errors.study) if line.setting == "default"]
+    columns = errors.columns(errors.study.datasets)
+    all_old = tables.old_note(results) == OLD_ALL
+    rows = [["test error, %", *(tables.title(errors.study, line) for line in lines)]]
+    for name, setting in errors.study.settings.items():
+        for column in columns:
+            if column[1] in (setting.labels or [column[1]]):
+                words = ", ".join(filter(None, [column_name(column), setting.title]))
+                own = (line._replace(setting=name) for line in lines)
+                rows.append([words, *(errors.cell(line, column, all_old) for line in own)])
+    return tables.markdown(rows) + errors.notes(columns)
 
 
 # ---------------------------------------------------------------- the paper's tables
 
 
 def supervised(results: list[Result]) -> str:
-    return _paper_tables(results, lambda labels: labels == "all")
+    return _paper_tables([r for r in results if r["labels"] == "all"], lambda n: n == "all")
 
 
 def semi_supervised(results: list[Result]) -> str:
-    return _paper_tables(results, lambda labels: labels != "all")
+    return _paper_tables([r for r in results if r["labels"] != "all"], lambda n: n != "all")
 
 
 def _paper_tables(results: list[Result], wanted: Callable[[Any], bool]) -> str:
@@ -114,82 +93,72 @@ def _paper_tables(results: list[Result], wanted: Callable[[Any], bool]) -> str:
     parts = []
     for dataset in errors.study.datasets:
         columns = [c for c in errors.columns((dataset,)) if wanted(c[1])]
-        all_old = errors.all_old(columns)
+        all_old = tables.old_note(errors.of(columns)) == OLD_ALL
         corner = f"{DATASETS[dataset].title}, test error, %: measured / published"
         rows = [[corner, *(column_name(c, False) for c in columns)]]
-        for line in lines_of(errors.study):
-            published = PUBLISHED.get((dataset, line.method, line.rule), {})
-            cells = []
-            for column in columns:
-                measured, known = errors.cell(line, column, not all_old), published.get(column[1])
-                both = f"{measured} / {known or DASH}"
-                cells.append(DASH if (measured, known) == (DASH, None) else both)
+        for line in tables.lines_of(errors.study):
+            published = PUBLISHED[dataset].get(line.method, {}).get(line.rule, {})
+            cells = [
+                f"{errors.cell(line, c, all_old)} / {published.get(str(c[1]), DASH)}"
+                for c in columns
+            ]
+            cells = [DASH if cell == f"{DASH} / {DASH}" else cell for cell in cells]
             if any(cell != DASH for cell in cells):
-                rows.append([title(errors.study, line, PAPER_RULES), *cells])
-        parts.append(markdown(rows) + notes(errors, columns, lines_of(errors.study)))
+                rows.append([tables.title(errors.study, line, PAPER_RULES), *cells])
+        parts.append(tables.markdown(rows) + errors.notes(columns))
     return "\n\n".join(parts)
 
 
 def paper_paired(results: list[Result]) -> str:
     errors = Errors("paper", results)
-    made = (paired_table(errors, DATASETS[n].title, (n,)) for n in errors.study.datasets)
+    made = (errors.paired(DATASETS[n].title, (n,)) for n in errors.study.datasets)
     return "\n\n".join([PAIRED, *filter(None, made)])
 
 
 # ---------------------------------------------------------------- other figures
-
-
-def at(*path: str) -> Callable[[Result], Any]:
-    """A figure among the measures of a result; None if it has none."""
-    return lambda result: reduce(
-        lambda found, key: found.get(key) if isinstance(found, dict) else None,
-        path,
-        result["measures"],
-    )
-
 
 PROBED = {
     "v_drawn_relative": "v drawn, relative to its class", "v_drawn": "v drawn",
     "v_mean_relative": "the mean of v, relative to its class", "v_mean": "the mean of v",
     "f_inv": "f_inv",
 }  # fmt: skip
-GENERATION: dict[str, Callable[[Result], Any]] = {
+# Where a figure is among the measures, and its words.
+GENERATION = {
     **{
-        f"Class found in {words} by a {kind} probe, %": at("probes", name, kind)
+        f"probes {name} {kind}": f"Class found in {words} by a {kind} probe, %"
         for name, words in PROBED.items()
         for kind in ("linear", "neural")
     },
-    "Chance, %": at("chance"),
-    "KL[q(v\\|r_y,x) \\|\\| p(v)] of test rows, nats": at("kl_v"),
-    "Dimensions of v with more than 0.2 nats": at("kl_used"),
-    "Bound on log p(x) of test rows, nats": at("bound"),
-    "The judge, an SVC, on real test rows, %": at("judge"),
-    "Samples that the judge recognises as their class, %": at("samples"),
-    "Style transfer: class kept, %": at("class_kept"),
-    "Style transfer: v nearer to the style's than to a random row's, %": at("style_nearer"),
-    "Reconstruction by r and v, mean square error": at("mse"),
-    "Reconstruction by PCA with as many components": at("mse_pca"),
+    "chance": "Chance, %",
+    "kl_v": "KL[q(v\\|r_y,x) \\|\\| p(v)] of test rows, nats",
+    "kl_used": "Dimensions of v with more than 0.2 nats",
+    "bound": "Bound on log p(x) of test rows, nats",
+    "judge": "The judge, an SVC, on real test rows, %",
+    "samples": "Samples that the judge recognises as their class, %",
+    "class_kept": "Style transfer: class kept, %",
+    "style_nearer": "Style transfer: v nearer to the style's than to a random row's, %",
+    "mse": "Reconstruction by r and v, mean square error",
+    "mse_pca": "Reconstruction by PCA with as many components",
 }
-DECIMALS = dict.fromkeys((words for words in GENERATION if words.startswith("Reconstr")), 4)
 
 
 def generation(results: list[Result]) -> str:
     study = STUDIES["generation"]
-    places = {(d, n, s) for d, labels in study.datasets.items() for n in labels
-              for s in study.settings}  # fmt: skip
-    places |= {(r["dataset"], r["labels"], r["setting"]) for r in results}
-    order = list(study.datasets)
     columns: dict[str, list[Result]] = {}
-    for d, n, s in sorted(
-        places, key=lambda p: (order.index(p[0]) if p[0] in order else 9, labels_order(p[1]), p[2])
-    ):
-        name = column_name((d, n), True)
-        name += f", {study.settings[s].title}" if study.settings[s].title else ""
-        columns[name] = [
-            r for r in results if (r["dataset"], r["labels"], r["setting"]) == (d, n, s)
-        ]
-    columns = {name: found for name, found in columns.items() if found} or columns
-    return measure_table("", columns, GENERATION, DECIMALS)
+    for result in results:
+        setting = study.settings[result["setting"]].title
+        name = column_name((result["dataset"], result["labels"]))
+        columns.setdefault(", ".join(filter(None, [name, setting])), []).append(result)
+    rows = [["", *columns]]
+    for path, words in GENERATION.items():
+        cells = []
+        for found in columns.values():
+            values = (reduce(lambda m, k: m.get(k, {}), path.split(), r["measures"]) for r in found)
+            numbers = [value for value in values if value != {}]
+            cells.append(summary(numbers, 4 if "mse" in path else 2, worst=False))
+        rows.append([words, *cells])
+    note = tables.old_note(results)
+    return tables.markdown(rows) + (f"\n\n*{note}*" if note else "")
 
 
 CALIBRATION = {
@@ -202,20 +171,18 @@ def calibration(results: list[Result]) -> str:
     errors = Errors("calibration", results)
     parts = []
     for column in errors.columns(errors.study.datasets):
-        name = column_name(column, True)
-        found = [r for r in results if (r["dataset"], r["labels"]) == column]
-        if not found:
-            parts.append(f"*{name}: not measured yet.*")
-            continue
-        rows = [[name, "test error, %", *CALIBRATION]]
-        for line in lines_of(errors.study):
+        found = errors.of([column])
+        rows = [[column_name(column), "test error, %", *CALIBRATION]]
+        for line in tables.lines_of(errors.study) if found else []:
             own = [r["measures"][line.rule] for r in found if r["method"] == line.method]
             cells = [summary([m[key] for m in own], n) for key, n in CALIBRATION.values()]
-            rows.append([title(errors.study, line), errors.cell(line, column), *cells])
-        parts.append(markdown(rows) + notes(errors, [column], lines_of(errors.study)))
+            rows.append([tables.title(errors.study, line), errors.cell(line, column), *cells])
+        name = f"*{rows[0][0]}: not measured yet.*"
+        parts.append(tables.markdown(rows) + errors.notes([column]) if found else name)
     return "\n\n".join(parts)
 
 
+# The words and the bar of each ratio.
 SPEED = {
     "m_max 10 to 1": ("Supervised step: m_max=10 beside m_max=1", "≤ 1.10"),
     "10 classes, exact to truncated": (
@@ -235,26 +202,39 @@ SPEED = {
 def speed(results: list[Result]) -> str:
     """Ratios of seconds, with their quartiles and bars."""
     found = {name: (m, r) for r in results for name, m in r["measures"].items()}
-    all_old = bool(results) and all(r["fingerprint"] == OLD for r in results)
+    note = tables.old_note(results)
     rows = [["ratio of seconds, measured in turns", "measured", "seconds", "threads", "bar"]]
     for name, (words, bar) in SPEED.items():
-        if name not in found:
-            rows.append([words, DASH, DASH, DASH, bar])
-            continue
-        figures, result = found[name]
-        text = f"{figures['ratio']:.2f}"
-        if figures["lower"] is not None:
-            text += f" ({figures['lower']:.2f} to {figures['upper']:.2f})"
-        text += MARK if result["fingerprint"] == OLD and not all_old else ""
-        seconds = " / ".join(f"{s:.3g}" for s in figures["seconds"])
-        rows.append([words, text, seconds, str(result["threads"]), bar])
-    some_old = any(r["fingerprint"] == OLD for r in results)
-    said = OLD_ALL if all_old else OLD_SOME if some_old else ""
-    return markdown(rows) + (f"\n\n*{said}*" if said else "")
+        cells = [DASH] * 3
+        if name in found:
+            figures, result = found[name]
+            text = f"{figures['ratio']:.2f}"
+            if figures["lower"] is not None:
+                text += f" ({figures['lower']:.2f} to {figures['upper']:.2f})"
+            text += MARK if result["fingerprint"] == OLD and note != OLD_ALL else ""
+            seconds = " / ".join(f"{s:.3g}" for s in figures["seconds"])
+            cells = [text, seconds, str(result["threads"])]
+        rows.append([words, *cells, bar])
+    return tables.markdown(rows) + (f"\n\n*{note}*" if note else "")
+
+
+def seeds(study: str, results: list[Result]) -> str:
+    """The error of every seed behind each mean."""
+    errors = Errors(study, results)
+    rows = [["data set", "labels", "method", "test error by seed, %"]]
+    for column in errors.columns(DATASETS):
+        lines = {line for line, own in errors.values if own == column}
+        for line in sorted(lines, key=lambda line: ([*METHODS].index(line.method), line)):
+            by_seed = sorted(errors.values[line, column].items())
+            text = ", ".join(f"{seed}: {error:.2f}" for seed, error in by_seed)
+            text += MARK if (line, column) in errors.old else ""
+            name = tables.title(errors.study, line)
+            rows.append([DATASETS[column[0]].title, str(column[1]), name, text])
+    return tables.markdown(rows) if len(rows) > 1 else ""
 
 
 class Section(NamedTuple):
-    """A part of the report."""
+    """A part of the report, and of the README where that has its mark."""
 
     study: str
     title: str
@@ -275,20 +255,3 @@ SECTIONS: dict[str, Section] = {
     "paper_paired": Section("paper", "The paper's tables, draw by draw", paper_paired),
     "speed": Section("speed", "Speed", speed, plot="speed"),
 }
-
-
-def seeds_table(study: str, results: Iterable[Result]) -> str:
-    """The error of every seed behind each mean."""
-    errors = Errors(study, results)
-    rows = [["data set", "labels", "method", "test error by seed, %"]]
-    for column in errors.columns([*DATASETS]):
-        for line in sorted(
-            {line for line, c in errors.values if c == column},
-            key=lambda line: (list(METHODS).index(line.method), line),
-        ):
-            by_seed = errors.values[line, column]
-            text = ", ".join(f"{seed}: {by_seed[seed]:.2f}" for seed in sorted(by_seed))
-            mark = MARK if (line, column) in errors.old else ""
-            name = title(errors.study, line)
-            rows.append([DATASETS[column[0]].title, str(column[1]), name, text + mark])
-    return markdown(rows) if len(rows) > 1 else ""

@@ -1,29 +1,94 @@
-"""Tables of errors by method and data set, from results alone."""
+"""Tables of errors by method and data set, with means, worst draws and paired tests."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
+from benchmarks.job import ONE_RULE, RULES
 from benchmarks.registry import DATASETS, METHODS, STUDIES, Labels, Study
-from benchmarks.report.statistics import DASH, comparison, summary
 from benchmarks.results import OLD, Result
 
-RULE_WORDS = {"prototype": "prototype", "posterior": "posterior", "likelihood": "likelihood"}
-RULES_OF = {"equivae": tuple(RULE_WORDS)}
-MARK = "°"
+DASH, MARK = "-", "°"
 OLD_ALL = "All of it was measured with version 0.1."
 OLD_SOME = f"{MARK} measured with version 0.1."
+# Below this a Wilcoxon test cannot reach 0.05, whatever the differences are.
+MIN_WILCOXON = 6
 
-Column = tuple[str, Labels]
+Column = tuple[str, Labels]  # data set and number of labels
 
 
 class Line(NamedTuple):
-    """A line of a table: a method, a setting and a rule of prediction."""
+    """A line of a table."""
 
     method: str
     setting: str
     rule: str
+
+
+OURS = Line("equivae", "default", "prototype")
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean; 0 for one value."""
+    return float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+
+
+def summary(values: Sequence[float], decimals: int = 2, worst: bool = True) -> str:
+    """Mean ± standard error, the worst of the draws, and how many there are.
+
+    Examples
+    --------
+    >>> summary([1.0, 2.0, 3.0]), summary([3.24]), summary([])
+    ('2.00 ± 0.58, worst 3.00 (3)', '3.24 (1)', '-')
+    """
+    if not len(values):
+        return DASH
+    text = f"{np.mean(values):.{decimals}f}"
+    if len(values) > 1:
+        text += f" ± {standard_error(values):.{decimals}f}"
+        text += f", worst {max(values):.{decimals}f}" if worst else ""
+    return f"{text} ({len(values)})"
+
+
+def paired_p_value(differences: Sequence[float]) -> float | None:
+    """Of a two-sided test that paired differences are 0; None if there are too few.
+
+    Examples
+    --------
+    >>> paired_p_value([1, 2, 3, 4, 5, 6]), paired_p_value([1.0]), paired_p_value([0, 0])
+    (0.03125, None, 1.0)
+    """
+    values = np.asarray(differences, dtype=float)
+    if len(values) > 1 and not values.any():
+        return 1.0
+    if len(values) < 2 or (values.std() == 0 and len(values) < MIN_WILCOXON):
+        return None
+    if len(values) < MIN_WILCOXON:
+        return float(stats.ttest_1samp(values, 0).pvalue)
+    with warnings.catch_warnings():  # of ties, for which it takes an approximation
+        warnings.simplefilter("ignore")
+        return float(stats.wilcoxon(values, zero_method="zsplit").pvalue)
+
+
+def comparison(ours: dict[int, float], theirs: dict[int, float]) -> str:
+    """How far the first is ahead, by errors of the same seeds.
+
+    Examples
+    --------
+    >>> comparison({0: 1.0, 1: 2.0, 2: 1.5}, {0: 4.0, 1: 4.5, 2: 4.0})
+    'ahead by 2.67, 3 of 3, p = 0.004'
+    """
+    differences = np.array([theirs[s] - ours[s] for s in sorted(ours.keys() & theirs.keys())])
+    if not len(differences):
+        return DASH
+    mean, p = float(differences.mean()), paired_p_value(differences)
+    word = "ahead" if mean > 0 else "behind" if mean < 0 else "level"
+    n_same = int((np.sign(differences) == np.sign(mean)).sum())
+    text = f"{word} by {abs(mean):.2f}, {n_same} of {len(differences)}"
+    return text if p is None else f"{text}, p = {p:.3f}" if p >= 0.001 else f"{text}, p < 0.001"
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
@@ -32,164 +97,110 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([text[0], "|---" * len(rows[0]) + "|", *text[1:]])
 
 
+def old_note(results: Iterable[Result]) -> str:
+    """What is to be said if results are of version 0.1."""
+    is_old = [result["fingerprint"] == OLD for result in results]
+    return "" if not any(is_old) else OLD_ALL if all(is_old) else OLD_SOME
+
+
 def lines_of(study: Study) -> list[Line]:
     """All lines that a study has, measured or not."""
     return [
         Line(method, setting, rule)
         for method in study.methods
-        for rule in RULES_OF.get(method, ("predict",))
+        for rule in (RULES if method == OURS.method else (ONE_RULE,))
         for setting, entry in study.settings.items()
-        if entry.methods is None or method in entry.methods
+        if method in (entry.methods or [method])
     ]
 
 
-def title(study: Study, line: Line, words: dict[str, str] = RULE_WORDS) -> str:
+def title(study: Study, line: Line, words: dict[str, str] | None = None) -> str:
     """The words of a line."""
-    parts = [METHODS[line.method].title, words.get(line.rule, "")]
-    parts.append(study.settings[line.setting].title)
-    return ", ".join(part for part in parts if part)
+    rule = "" if line.rule == ONE_RULE else (words or {}).get(line.rule, line.rule)
+    parts = METHODS[line.method].title, rule, study.settings[line.setting].title
+    return ", ".join(filter(None, parts))
+
+
+def column_name(column: Column, with_dataset: bool = True) -> str:
+    return (f"{DATASETS[column[0]].title}, " if with_dataset else "") + f"{column[1]} labels"
 
 
 class Errors:
-    """Test errors of a study by line, column and seed.
+    """Test errors of a study by line, column and seed."""
 
-    Parameters
-    ----------
-    study : str
-    results : list of dict
-    """
-
-    def __init__(self, study: str, results: Iterable[Result]):
-        self.study = STUDIES[study]
-        self.results = list(results)
+    def __init__(self, study: str, results: Sequence[Result]):
+        self.study, self.results = STUDIES[study], results
         self.values: dict[tuple[Line, Column], dict[int, float]] = {}
         self.old: set[tuple[Line, Column]] = set()
-        for result in self.results:
-            column = result["dataset"], result["labels"]
+        for result in results:
             for rule, error in result["errors"].items():
-                place = Line(result["method"], result["setting"], rule), column
+                line = Line(result["method"], result["setting"], rule)
+                place = line, (result["dataset"], result["labels"])
                 self.values.setdefault(place, {})[result["seed"]] = error
-                if result["fingerprint"] == OLD:
-                    self.old.add(place)
+                self.old |= {place} if result["fingerprint"] == OLD else set()
 
     def columns(self, datasets: Iterable[str]) -> list[Column]:
         """Those that the study has or that have been measured, in order."""
-        measured = {column for _, column in self.values}
-        found = []
-        for name in datasets:
-            labels = {*self.study.datasets.get(name, ())} | {n for d, n in measured if d == name}
-            found += [(name, n) for n in sorted(labels, key=labels_order)]
-        return found
+        known = {(name, n) for name, labels in self.study.datasets.items() for n in labels}
+        known |= {column for _, column in self.values}
+        order = [*datasets]
+        return sorted(
+            (column for column in known if column[0] in order),
+            key=lambda c: (order.index(c[0]), c[1] == "all", str(c[1]).zfill(9)),
+        )
 
-    def all_old(self, columns: Iterable[Column]) -> bool:
-        """Whether every result of some columns is of version 0.1."""
-        there = {place for place in self.values if place[1] in set(columns)}
-        return bool(there) and there <= self.old
+    def of(self, columns: Sequence[Column]) -> list[Result]:
+        return [r for r in self.results if (r["dataset"], r["labels"]) in columns]
 
-    def cell(self, line: Line, column: Column, mark: bool = True) -> str:
+    def cell(self, line: Line, column: Column, all_old: bool = False) -> str:
         by_seed = self.values.get((line, column), {})
-        old = mark and (line, column) in self.old
-        return summary(list(by_seed.values())) + (MARK if old else "")
+        mark = MARK if (line, column) in self.old and not all_old else ""
+        return summary(list(by_seed.values())) + mark
 
-    def mean(self, line: Line, columns: Sequence[Column]) -> dict[int, float]:
-        """The mean over columns, for the seeds that have them all."""
+    def mean(self, line: Line, columns: Sequence[Column]) -> list[float]:
+        """The means over columns, for the seeds that have them all."""
         rows = [self.values.get((line, column), {}) for column in columns]
-        seeds = set.intersection(*(set(row) for row in rows)) if rows else set()
-        return {seed: float(np.mean([row[seed] for row in rows])) for seed in sorted(seeds)}
+        return [np.mean([row[s] for row in rows]) for s in set.intersection(*map(set, rows))]
 
     def seconds(self, line: Line, columns: Sequence[Column]) -> str:
         """The mean time of a fit, or a dash."""
-        walls = [
-            result["wall"]
-            for result in self.results
-            if (result["method"], result["setting"]) == line[:2]
-            and (result["dataset"], result["labels"]) in columns
-            and result["wall"] is not None
-        ]
+        own = (r for r in self.of(columns) if (r["method"], r["setting"]) == line[:2])
+        walls = [r["wall"] for r in own if r["wall"] is not None]
         return f"{np.mean(walls):.1f}" if walls else DASH
 
+    def notes(self, columns: Sequence[Column]) -> str:
+        """What must be said below a table: of data sets, methods, results and versions."""
+        there = self.of(columns)
+        texts = [DATASETS[name].note for name, _ in columns]
+        texts += [METHODS[n].note for n in METHODS if any(r["method"] == n for r in there)]
+        texts += [note for r in there for note in r.get("note", "").split("; ")]
+        said = [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts) if text]
+        said += filter(None, [old_note(there)])
+        return "\n\n*" + " ".join(said).replace("|", "\\|") + "*" if said else ""
 
-def labels_order(labels: Labels) -> tuple[bool, int]:
-    return (True, 0) if labels == "all" else (False, int(labels))
+    def table(self, corner: str, datasets: Sequence[str]) -> str:
+        """Test errors, a line a method; several data sets have a column for their mean."""
+        columns = self.columns(datasets)
+        there, several = self.of(columns), len(datasets) > 1
+        if not there:
+            return f"*{corner}: not measured yet.*"
+        all_old = old_note(there) == OLD_ALL
+        head = [f"{corner}, test error, %", *(column_name(c, several) for c in columns)]
+        rows = [[*head, *["mean"] * several, "fit, s"]]
+        for line in lines_of(self.study):
+            cells = [self.cell(line, column, all_old) for column in columns]
+            cells += [summary(self.mean(line, columns))] * several
+            rows.append([title(self.study, line), *cells, self.seconds(line, columns)])
+        return markdown(rows) + self.notes(columns)
 
-
-def column_name(column: Column, with_dataset: bool) -> str:
-    labels = "all labels" if column[1] == "all" else f"{column[1]} labels"
-    return f"{DATASETS[column[0]].title}, {labels}" if with_dataset else labels
-
-
-def error_table(
-    errors: Errors, corner: str, datasets: Sequence[str], lines: Sequence[Line] | None = None
-) -> str:
-    """Test errors, a line a method; several data sets have a column for their mean."""
-    columns = errors.columns(datasets)
-    lines = lines_of(errors.study) if lines is None else lines
-    if not any((line, column) in errors.values for line in lines for column in columns):
-        return f"*{corner}: not measured yet.*"
-    several, all_old = len(datasets) > 1, errors.all_old(columns)
-    head = [f"{corner}, test error, %", *(column_name(c, several) for c in columns)]
-    rows = [[*head, *(["mean"] if several else []), "fit, s"]]
-    for line in lines:
-        cells = [errors.cell(line, column, mark=not all_old) for column in columns]
-        if several:
-            cells.append(summary(list(errors.mean(line, columns).values())))
-        rows.append([title(errors.study, line), *cells, errors.seconds(line, columns)])
-    return markdown(rows) + notes(errors, columns, lines)
-
-
-def notes(errors: Errors, columns: Sequence[Column], lines: Iterable[Line]) -> str:
-    """What must be said below a table: of data sets, methods, single results and versions."""
-    there = {line.method for line in lines} & {
-        line.method for line, column in errors.values if column in columns
-    }
-    texts = [DATASETS[name].note for name, _ in columns]
-    texts += [METHODS[name].note for name in METHODS if name in there]
-    texts += [
-        note
-        for result in errors.results
-        if (result["dataset"], result["labels"]) in columns
-        for note in result.get("note", "").split("; ")
-    ]
-    said = [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts) if text]
-    if errors.all_old(columns):
-        said.append(OLD_ALL)
-    elif any(column in columns for _, column in errors.old):
-        said.append(OLD_SOME)
-    return "\n\n*" + " ".join(said).replace("|", "\\|") + "*" if said else ""
-
-
-def paired_table(errors: Errors, corner: str, datasets: Sequence[str]) -> str:
-    """EquiVAE's prototype rule against each other method, by the same draws of labels."""
-    ours = Line("equivae", "default", "prototype")
-    columns = [c for c in errors.columns(datasets) if (ours, c) in errors.values]
-    rows = [[corner, *(column_name(c, len(datasets) > 1) for c in columns)]]
-    for line in lines_of(errors.study):
-        if line.method == ours.method and line.setting == ours.setting:
-            continue
-        cells = [
-            comparison(errors.values[ours, c], errors.values.get((line, c), {})) for c in columns
-        ]
-        if any(cell != DASH for cell in cells):
-            rows.append([title(errors.study, line), *cells])
-    return markdown(rows) if len(rows) > 1 else ""
-
-
-def measure_table(
-    corner: str, columns: dict[str, list[Result]], rows: dict[str, Callable[[Result], Any]],
-    decimals: dict[str, int],
-) -> str:  # fmt: skip
-    """Other figures: a line each, a column for each group of results."""
-    found = [result for results in columns.values() for result in results]
-    all_old = bool(found) and all(r["fingerprint"] == OLD for r in found)
-    table = [[corner, *columns]]
-    for words, get in rows.items():
-        cells = []
-        for results in columns.values():
-            values = [(get(r), r["fingerprint"] == OLD) for r in results]
-            known = [(value, old) for value, old in values if value is not None]
-            old = any(o for _, o in known) and not all_old
-            text = summary([value for value, _ in known], decimals.get(words, 2), worst=False)
-            cells.append(text + (MARK if old else ""))
-        table.append([words, *cells])
-    said = OLD_ALL if all_old else OLD_SOME if any(r["fingerprint"] == OLD for r in found) else ""
-    return markdown(table) + (f"\n\n*{said}*" if said else "")
+    def paired(self, corner: str, datasets: Sequence[str]) -> str:
+        """EquiVAE's prototype rule against each other method; empty without results."""
+        columns = [c for c in self.columns(datasets) if (OURS, c) in self.values]
+        rows = [[corner, *(column_name(c, len(datasets) > 1) for c in columns)]]
+        for line in lines_of(self.study):
+            theirs = [self.values.get((line, c), {}) for c in columns]
+            if line[:2] != OURS[:2] and any(theirs):
+                ours = (self.values[OURS, c] for c in columns)
+                cells = map(comparison, ours, theirs)
+                rows.append([title(self.study, line), *cells])
+        return markdown(rows) if len(rows) > 1 else ""
