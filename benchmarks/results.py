@@ -1,6 +1,7 @@
 """Results: one JSONL file a study, one line a run, written whole or not at all."""
 
 import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -12,11 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.registry import METHODS, STUDIES, Run
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process at a time
-    fcntl = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "results"
@@ -96,14 +92,12 @@ def to_line(result: Result) -> str:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One process at a time."""
-    handle = os.open(folder, os.O_RDONLY) if fcntl else None
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        if fcntl:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
-        if handle is not None:
-            os.close(handle)
+        os.close(handle)
 
 
 def versions() -> dict[str, str]:

@@ -49,15 +49,10 @@ def docstring_paragraphs() -> tuple[list[str], NDArray]:
 
     Texts that every installation has. Examples, headings and names of modules are left out.
     """
-    texts: list[str] = []
-    codes: list[int] = []
-    for code, topic in enumerate(TOPICS):
-        found = sorted(set(_paragraphs(topic)))
-        # every second, third, ... one, so that long docstrings do not crowd out the others
-        kept = found[:: max(1, len(found) // MAX_PER_TOPIC)][:MAX_PER_TOPIC]
-        texts += kept
-        codes += [code] * len(kept)
-    return texts, np.array(codes)
+    found = [sorted(set(_paragraphs(topic))) for topic in TOPICS]
+    # every second, third, ... one, so that long docstrings do not crowd out the others
+    kept = [texts[:: max(1, len(texts) // MAX_PER_TOPIC)][:MAX_PER_TOPIC] for texts in found]
+    return sum(kept, []), np.repeat(np.arange(len(kept)), [len(texts) for texts in kept])
 
 
 def _paragraphs(topic: str) -> list[str]:
@@ -78,8 +73,5 @@ def _paragraphs(topic: str) -> list[str]:
     return found
 
 
-_MODULE_NAMES = {
-    part
-    for module in pkgutil.iter_modules(sklearn.__path__)
-    for part in (module.name, *module.name.split("_"))
-}
+_MODULES = [module.name for module in pkgutil.iter_modules(sklearn.__path__)]
+_MODULE_NAMES = {part for name in _MODULES for part in (name, *name.split("_"))}

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data.draws import balanced
 from benchmarks.job import Job
+from benchmarks.peers.loop import Adam
 from sk_equivae import EquiVAEClassifier, Objective
 from sk_equivae.model import Architecture, EquiVAEModule, semi_supervised_elbo
 from sk_equivae.model.bounds import CountedRows
@@ -125,7 +126,7 @@ def bare_loop(X: NDArray, y: NDArray, parameters: dict[str, Any]) -> None:
     n_classes, latents = int(y.max()) + 1, (parameters["latent_dim"],) * 2
     module = EquiVAEModule((1, *X.shape[1:]), n_classes, latents, "bernoulli", Architecture())
     module.to(memory_format=torch.channels_last)
-    optimizer = torch.optim.Adam(module.parameters(), parameters["lr"], fused=True)
+    optimizer = Adam(module.parameters(), parameters["lr"], fused=True)
     generator = torch.Generator().manual_seed(0)
     log_prior = torch.from_numpy(np.bincount(y) / len(y)).float().log()
     means = torch.zeros(n_classes, module.n_hidden), torch.zeros(n_classes, dtype=torch.bool)

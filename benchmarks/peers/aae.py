@@ -13,26 +13,10 @@ from torch import Tensor, nn
 
 from sk_equivae.model import Architecture
 from sk_equivae.model.distributions import likelihood_x
-from sk_equivae.model.module import Decoder
-from sk_equivae.model.networks import make_body, output_layer
+from sk_equivae.model.module import Decoder, LabelPosterior
+from sk_equivae.model.networks import output_layer
 
 from .loop import Losses, PeerModule, Units
-
-
-class Encoder(nn.Module):
-    """Logits of q(y | x) and the code z, from one body."""
-
-    def __init__(self, shape: tuple[int, ...], sizes: Architecture, n_classes: int, n_latent: int):
-        super().__init__()
-        first, second = sizes.hidden
-        self.body, n_features = make_body(None, shape, sizes)
-        self.dense, self.hidden = nn.Linear(n_features, first), nn.Linear(first, second)
-        self.logits = output_layer(second, n_classes)
-        self.code = output_layer(second, n_latent)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        h = F.relu(self.hidden(F.relu(self.dense(self.body(x)))))
-        return self.logits(h), self.code(h)
 
 
 def discriminator(n_inputs: int, n_hidden: int) -> nn.Module:
@@ -49,34 +33,36 @@ def says(logit: Tensor, real: bool) -> Tensor:
 
 
 class AAE(PeerModule):
-    """The networks and the losses of the phases."""
+    """The networks and the losses of the phases; z has 10 dimensions, as in the paper."""
 
     def __init__(self, units: Units, n_classes: int, n_latent: int = 10):
         super().__init__()
-        sizes = Architecture()
-        self.encoder = Encoder(units.shape, sizes, n_classes, n_latent)
-        self.decoder = Decoder(units.shape, sizes, (n_classes, n_latent))
-        self.judge_y = discriminator(n_classes, sizes.hidden[0])
-        self.judge_z = discriminator(n_latent, sizes.hidden[0])
-        self.n_classes = n_classes
-        self.likelihood = units.likelihood
+        sizes, self.sizes = Architecture(dropout=0.0), (n_classes, n_latent)
+        self.encoder = LabelPosterior(units.shape, sizes, 0, n_classes + n_latent)
+        self.decoder = Decoder(units.shape, sizes, self.sizes)
+        self.judge_y, self.judge_z = (discriminator(n, sizes.hidden[0]) for n in self.sizes)
+        self.n_classes, self.likelihood = n_classes, units.likelihood
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
-        encoder = list(self.encoder.parameters())
+        encoder = [*self.encoder.parameters()]
         return {
-            "reconstruction": encoder + list(self.decoder.parameters()),
+            "reconstruction": [*encoder, *self.decoder.parameters()],
             "discriminators": [*self.judge_y.parameters(), *self.judge_z.parameters()],
             "deception": encoder,
             "classification": encoder,
         }
 
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of q(y | x) and the code z, from one network."""
+        return self.encoder(x, x.new_empty(len(x), 0), None).split(self.sizes, dim=1)
+
     def classify(self, x: Tensor) -> Tensor:
         """Logits of q(y | x)."""
-        return self.encoder(x)[0]
+        return self.encode(x)[0]
 
     def reconstruction(self, x: Tensor, y: Tensor) -> Tensor:
         """-log p(x | y, z) per feature."""
-        logits, z = self.encoder(x)
+        logits, z = self.encode(x)
         known = F.one_hot(y.clamp(min=0), self.n_classes).to(x.dtype)
         classes = torch.where((y >= 0)[:, None], known, logits.softmax(dim=1))
         p_x = likelihood_x(self.likelihood, self.decoder(classes, z), self.decoder.scale)
@@ -86,7 +72,7 @@ class AAE(PeerModule):
         yield "reconstruction", self.reconstruction(x, y)
 
         with torch.no_grad():
-            logits, z = self.encoder(x)
+            logits, z = self.encode(x)
         codes = torch.randint(self.n_classes, (len(x),), generator=generator)
         true_y = F.one_hot(codes, self.n_classes).to(x.dtype)
         true_z = torch.randn(z.shape, generator=generator, dtype=z.dtype)
@@ -96,7 +82,7 @@ class AAE(PeerModule):
             against = against + says(self.judge_y(true_y), True) + says(self.judge_y(fake_y), False)
         yield "discriminators", against
 
-        logits, z = self.encoder(x)
+        logits, z = self.encode(x)
         deception = says(self.judge_z(z), True)
         if self.labeled_share < 1:
             deception = deception + says(self.judge_y(logits.softmax(dim=1)), True)

@@ -29,25 +29,18 @@ class LabelNetwork(PeerModule):
     """
 
     def __init__(
-        self,
-        units: Units,
-        n_classes: int,
-        threshold: float | None = None,
-        augment: bool = True,
-        batch_norm: bool = True,
-        decay: float = 0.99,
-    ):
+        self, units: Units, n_classes: int, threshold: float | None = None, augment: bool = True,
+        batch_norm: bool = True, decay: float = 0.99,
+    ):  # fmt: skip
         super().__init__()
         sizes = Architecture(batch_norm=batch_norm)
         is_image = len(units.shape) == 3
         self.student = LabelPosterior(units.shape, sizes, 0, n_classes)
         self.teacher = copy.deepcopy(self.student).requires_grad_(False)
-        self.threshold = threshold
-        self.decay = decay
+        self.threshold, self.decay = threshold, decay
         strong = RandomAffine() if is_image else SwapFeatures() if threshold else None
-        self.strong = strong if augment else None
         weak = RandomAffine(rotation=0, scale=0, shear=0, shift=0.035)  # a pixel of 28
-        self.weak = weak if augment and is_image else None
+        self.strong, self.weak = (strong, weak if is_image else None) if augment else (None, None)
 
     def initialize(self, generator: torch.Generator) -> None:
         super().initialize(generator)
@@ -87,7 +80,7 @@ class LabelNetwork(PeerModule):
         for mean, value in zip(self.teacher.parameters(), self.student.parameters(), strict=True):
             mean.lerp_(value, 1 - self.decay)
         for mean, value in zip(self.teacher.buffers(), self.student.buffers(), strict=True):
-            mean.copy_(value)
+            mean.copy_(value)  # of batch normalisation
 
 
 class LabeledNetwork(LabelNetwork):

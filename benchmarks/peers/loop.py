@@ -123,13 +123,9 @@ class Peer(BaseEstimator):
         max_epochs: Any = "auto", batch_size: int = 64, max_batch_size: int = 256,
         lr: float = 1e-3, random_state: Any = None,
     ):  # fmt: skip
-        self.module = module
-        self.options = options
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.max_batch_size = max_batch_size
-        self.lr = lr
-        self.random_state = random_state
+        self.module, self.options, self.max_epochs = module, options, max_epochs
+        self.batch_size, self.max_batch_size = batch_size, max_batch_size
+        self.lr, self.random_state = lr, random_state
 
     def _fit(self, X: NDArray, codes: NDArray, n_classes: int) -> None:
         self.units_ = Units.of(X, self.module.standardize)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,8 @@ GROUPS = {
     "tables of scikit-learn": TABLES,
     "tables of the UCI repository": UCI_TABLES,
 }
+MORE = {DATASETS[name].title: (name,) for name in STUDIES["more_data"].datasets}
+PAPERS = {DATASETS[name].title: (name,) for name in STUDIES["paper"].datasets}
 PAIRED = (
     "Paired with EquiVAE's prototype rule, by the same draws of labels: the mean difference in "
     "points, the draws in which it has the sign of the mean, and p of Wilcoxon's signed-rank test "
@@ -29,22 +31,15 @@ PAIRED = (
 )
 
 
-def few_labels(results: list[Result]) -> str:
-    errors = Errors("few_labels", results)
-    return "\n\n".join(errors.table(name, group) for name, group in GROUPS.items())
+def error_tables(study: str, groups: dict[str, tuple[str, ...]], results: list[Result]) -> str:
+    errors = Errors(study, results)
+    return "\n\n".join(errors.table(name, group) for name, group in groups.items())
 
 
-def few_labels_paired(results: list[Result]) -> str:
-    errors = Errors("few_labels", results)
-    made = (errors.paired(name, group) for name, group in GROUPS.items())
+def paired(study: str, groups: dict[str, tuple[str, ...]], results: list[Result]) -> str:
+    errors = Errors(study, results)
+    made = (errors.paired(name, group) for name, group in groups.items())
     return "\n\n".join([PAIRED, *filter(None, made)])
-
-
-def more_data(results: list[Result]) -> str:
-    errors = Errors("more_data", results)
-    names = {DATASETS[name].title: (name,) for name in errors.study.datasets}
-    parts = [make(*name) for make in (errors.table, errors.paired) for name in names.items()]
-    return "\n\n".join(filter(None, parts))
 
 
 def ablation(results: list[Result]) -> str:
@@ -107,12 +102,6 @@ def _paper_tables(results: list[Result], wanted: Callable[[Any], bool]) -> str:
                 rows.append([tables.title(errors.study, line, PAPER_RULES), *cells])
         parts.append(tables.markdown(rows) + errors.notes(columns))
     return "\n\n".join(parts)
-
-
-def paper_paired(results: list[Result]) -> str:
-    errors = Errors("paper", results)
-    made = (errors.paired(DATASETS[n].title, (n,)) for n in errors.study.datasets)
-    return "\n\n".join([PAIRED, *filter(None, made)])
 
 
 # ---------------------------------------------------------------- other figures
@@ -243,15 +232,24 @@ class Section(NamedTuple):
 
 
 SECTIONS: dict[str, Section] = {
-    "few_labels": Section("few_labels", "Few labels", few_labels),
-    "few_labels_paired": Section("few_labels", "Few labels, draw by draw", few_labels_paired),
-    "more_data": Section("more_data", "Time series and texts", more_data),
+    "few_labels": Section("few_labels", "Few labels", partial(error_tables, "few_labels", GROUPS)),
+    "few_labels_paired": Section(
+        "few_labels", "Few labels, draw by draw", partial(paired, "few_labels", GROUPS)
+    ),
+    "more_data": Section(
+        "more_data", "Time series and texts", partial(error_tables, "more_data", MORE)
+    ),
+    "more_data_paired": Section(
+        "more_data", "Time series and texts, draw by draw", partial(paired, "more_data", MORE)
+    ),
     "ablation": Section("ablation", STUDIES["ablation"].title, ablation),
     "robustness": Section("robustness", STUDIES["robustness"].title, robustness),
     "generation": Section("generation", STUDIES["generation"].title, generation),
     "calibration": Section("calibration", STUDIES["calibration"].title, calibration),
     "supervised": Section("paper", "The paper's Table 1", supervised, plot="paper"),
     "semi_supervised": Section("paper", "The paper's Table 2", semi_supervised),
-    "paper_paired": Section("paper", "The paper's tables, draw by draw", paper_paired),
+    "paper_paired": Section(
+        "paper", "The paper's tables, draw by draw", partial(paired, "paper", PAPERS)
+    ),
     "speed": Section("speed", "Speed", speed, plot="speed"),
 }
