@@ -15,10 +15,8 @@ from benchmarks.runner import run_study, stale
 
 
 def make_parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=benchmarks.__doc__, formatter_class=raw
-    )
+    parser = argparse.ArgumentParser("python -m benchmarks", description=benchmarks.__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="measure what has no result yet")
     run.add_argument("study", choices=[*STUDIES])
@@ -45,10 +43,8 @@ def list_all() -> None:
     """Everything that is registered, and how many results there are."""
     for study in STUDIES.values():
         print(f"{study.name}: {study.title} ({len(read(study.name))} results)")
-        for name, labels in study.datasets.items():
-            print(f"    {name}: {', '.join(map(str, labels))} labels")
-        print(f"    methods: {', '.join(study.methods)}")
-        print(f"    settings: {', '.join(study.settings)}")
+        for name in ("datasets", "methods", "settings"):
+            print(f"    {name}: {', '.join(getattr(study, name))}")
     for entry in (*DATASETS.values(), *METHODS.values()):
         print(f"{entry.name}: {entry.title}" + (f" ({entry.note})" if entry.note else ""))
 

@@ -19,7 +19,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from benchmarks.data.files import (
     SVHN_FILES,
     VARIABLE,
-    Arrays,
     hold_out,
     places,
     read_idx_folder,
@@ -42,43 +41,38 @@ def split_rows(X: NDArray, y: NDArray, rng: Rng) -> Split:
     return Split(X, y, X[:0], y[:0], X_test, y_test)
 
 
-# ---------------------------------------------------------------- images
+@cache
+def idx_set(name: str, openml: str, folder: Path | None) -> Split:
+    """28x28; 55,000 / 5,000 / 10,000 images as the paper splits MNIST. From OpenML if not there."""
+    found = read_idx_folder(places(name, folder))
+    if found is None:
+        print(f"{openml}: no files in the data folder; from OpenML.", file=sys.stderr)
+        X, y = fetch_openml(openml, version=1, as_frame=False, return_X_y=True, parser="liac-arff")
+        X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(np.int64)
+        found = X[:60_000], y[:60_000], X[60_000:], y[60_000:]
+    return hold_out(found, MNIST_VALID)
 
 
 @dataset("mnist", "MNIST", n_classes=10, labels_per_class=(1, 2, 5, 10, 60, 100, 300), n_seeds=5)
 def mnist(folder: Path | None, rng: Rng) -> Split:
-    """28x28; 55,000 / 5,000 / 10,000 images as in the paper. From OpenML if not in the folder."""
-    return read_mnist(tuple(places("mnist", folder)), "mnist_784")
+    return idx_set("mnist", "mnist_784", folder)
 
 
 @dataset("fashion", "Fashion-MNIST", n_classes=10, labels_per_class=(10, 100), n_seeds=5)
 def fashion(folder: Path | None, rng: Rng) -> Split:
-    """The same; only from its own subfolder, since its files are named as MNIST's."""
-    return read_mnist(tuple(places("fashion", folder)[:1]), "Fashion-MNIST")
-
-
-@cache
-def read_mnist(folders: tuple[Path, ...], openml: str) -> Split:
-    return hold_out(read_idx_folder(list(folders)) or fetch(openml), MNIST_VALID)
-
-
-def fetch(openml: str) -> Arrays:
-    """70,000 images of 28x28 from OpenML."""
-    print(f"{openml}: no files in the data folder; from OpenML.", file=sys.stderr)
-    X, y = fetch_openml(openml, version=1, as_frame=False, return_X_y=True, parser="liac-arff")
-    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(np.int64)
-    return X[:60_000], y[:60_000], X[60_000:], y[60_000:]
+    return idx_set("fashion", "Fashion-MNIST", folder)
 
 
 @dataset("svhn", "SVHN", n_classes=10, labels_per_class=(100, 300), n_seeds=3)
 def svhn(folder: Path | None, rng: Rng) -> Split:
-    """32x32 in colour; 70,000 / 3,257 / 26,032 images as in the paper."""
-    return read_svhn_split(tuple(places("svhn", folder)))
+    return svhn_split(folder)
 
 
 @cache
-def read_svhn_split(folders: tuple[Path, ...]) -> Split:
-    found = read_svhn(list(folders))
+def svhn_split(folder: Path | None) -> Split:
+    """32x32 in colour; 70,000 / 3,257 / 26,032 images as in the paper."""
+    folders = places("svhn", folder)
+    found = read_svhn(folders)
     if found is None:
         raise FileNotFoundError(
             f"Expected SVHN's official files {' and '.join(SVHN_FILES)}; looked in: "
@@ -93,9 +87,6 @@ def read_svhn_split(folders: tuple[Path, ...]) -> Split:
 def digits(folder: Path | None, rng: Rng) -> Split:
     X, y = load_digits(return_X_y=True)
     return split_rows(X.reshape(-1, 8, 8) / 16, y, rng)
-
-
-# ---------------------------------------------------------------- tables
 
 
 def bundled(load: Callable, folder: Path | None, rng: Rng) -> Split:
@@ -150,9 +141,6 @@ dataset("soybean", "Soybean", n_classes=19)(partial(table, "Soybean", categories
 dataset("vehicle", "Vehicle", n_classes=4)(partial(table, "Vehicle"))
 dataset("vowel", "Vowel", n_classes=11)(partial(table, "Vowel", categories=("V1",)))
 dataset("zoo", "Zoo", n_classes=7)(partial(table, "Zoo"))
-
-
-# ---------------------------------------------------------------- time series and texts
 
 
 @dataset(

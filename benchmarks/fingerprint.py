@@ -1,10 +1,8 @@
 """Fingerprints of the code that decides a number.
 
-The fingerprint of a run covers the data set's loader, the draw of labels, the method's factory, the
-setting's parameters and the measurement; every function, class and constant of `benchmarks` that
-these use; and the modules of sk_equivae that any of them uses, with all that those import. What is
-hashed is the code without comments, docstrings, annotations and decorators, so that a result
-becomes stale only if its code has changed. Nothing is imported to find this out.
+They cover the data set's loader, the draw of labels, the method's factory, the setting's parameters
+and the measurement; all of `benchmarks` that these use; and the modules of sk_equivae that any of
+them uses, with what those import. Comments, docstrings, annotations and decorators do not count.
 """
 
 import ast
@@ -64,7 +62,9 @@ def _visit(module: str, name: str, parts: dict[str, str]) -> None:
         parts[key] = parts.get(key, "") + normal_form(node)
         for used in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}:
             source, own = imports.get(used, (module, used))
-            if used in definitions or source.partition(".")[0] == OWN:
+            if _path(f"{source}.{own}") and source.partition(".")[0] == OWN:
+                parts[f"{source}.{own}"] = normal_form(_tree(f"{source}.{own}"))
+            elif used in definitions or source.partition(".")[0] == OWN:
                 _visit(source, own, parts)
             elif used in imports and source.partition(".")[0] == PACKAGE:
                 found = _closure(_home(source, own))
@@ -92,9 +92,6 @@ def _closure(module: str) -> frozenset[str]:
         sources = _names(now)[1].values()
         todo += [_home(*source) for source in sources if source[0].partition(".")[0] == PACKAGE]
     return frozenset(found)
-
-
-# ---------------------------------------------------------------- source files
 
 
 def _path(module: str) -> Path | None:

@@ -28,7 +28,6 @@ EXPECTED_WARNINGS = (
     ("invalid value encountered in divide", RuntimeWarning),
     ("y contains no unlabeled samples", UserWarning),
     ("max_iter", ConvergenceWarning),
-    ("Bins whose width are too small", UserWarning),
 )
 
 
@@ -116,8 +115,7 @@ class Job:
         """The estimator's parameters that are not its defaults, as JSON takes them."""
         parameters = self.estimator().get_params()
         own = {k: v for k, v in parameters.items() if not _is_default(self.estimator(), k, v)}
-        name = lambda value: value.__name__ if isinstance(value, type) else repr(value)  # noqa: E731
-        return json.loads(json.dumps(own, default=name))
+        return json.loads(json.dumps(own, default=lambda v: getattr(v, "__name__", repr(v))))
 
 
 def _is_default(estimator: Any, key: str, value: Any) -> bool:

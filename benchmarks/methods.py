@@ -14,14 +14,12 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from benchmarks.peers.aae import AAE
-from benchmarks.peers.classifiers import LabeledNetwork, LabelNetwork, NeuralClassifier
+from benchmarks.peers.classifiers import LabelNetwork, NeuralClassifier
 from benchmarks.peers.loop import PeerClassifier, PeerTransformer
 from benchmarks.peers.vae import M1, M2, Siddharth, StackedM2
 from benchmarks.registry import Method, Task, method
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from sk_equivae.presets import EPOCHS, PAPER, paper
-
-# ---------------------------------------------------------------- EquiVAE
 
 
 @method("equivae", "EquiVAE", takes_images=True)
@@ -48,9 +46,6 @@ def papers_way(entry: Method, task: Task) -> dict[str, Any]:
         return {"options": options, "max_epochs": epochs, **own}
     prefix = "equivae__" if entry.name == "equivae-neural" else ""
     return {prefix + key: value for key, value in known.items()}
-
-
-# ---------------------------------------------------------------- networks without our model
 
 
 def peer(module: Any, task: Task, **parameters: Any) -> Any:
@@ -85,7 +80,7 @@ AAE_NOTE = (
     "instead of hundreds"
 )
 method("network", "label network, labels alone", takes_images=True, labeled_only=True)(
-    partial(peer, LabeledNetwork, lr=RATE)
+    partial(peer, LabelNetwork, lr=RATE)
 )
 method("fixmatch", "label network, FixMatch", takes_images=True, note=FIXMATCH_NOTE)(
     partial(peer, LabelNetwork, options={"threshold": 0.95}, lr=RATE)
@@ -102,8 +97,6 @@ method(
 method("aae", "Adversarial autoencoder (Makhzani et al. 2015)", takes_images=True, note=AAE_NOTE)(
     partial(peer, AAE, max_epochs=PEER_EPOCHS)
 )
-
-# ---------------------------------------------------------------- scikit-learn
 
 
 def plain(estimator: Any, task: Task) -> Any:

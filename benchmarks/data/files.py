@@ -29,13 +29,13 @@ Arrays = tuple[NDArray, NDArray, NDArray, NDArray]
 
 
 def places(name: str, folder: Path | None) -> list[Path]:
-    """Where the files of a data set may be."""
+    """Where the files of a data set may be; Fashion-MNIST's are named as MNIST's."""
     folder = folder or os.environ.get(VARIABLE)
     if folder is None:
         return []
     if not Path(folder).is_dir():
         raise FileNotFoundError(f"Expected a folder with data sets; found none at {folder}.")
-    return [Path(folder) / name, Path(folder)]
+    return [Path(folder) / name, *([] if name == "fashion" else [Path(folder)])]
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -69,14 +69,12 @@ def read_svhn(folders: list[Path]) -> tuple[Arrays, str] | None:
         if all((place / name).exists() for name in SVHN_FILES):
             note = place / NOTE
             said = note.read_text(encoding="utf-8").splitlines()[0] if note.exists() else ""
-            return sum((_read_mat(place / name) for name in SVHN_FILES), ()), said
+            train, test = (loadmat(place / name) for name in SVHN_FILES)
+            # the rows come last, and 10 stands for the digit 0
+            X, X_test = (np.ascontiguousarray(s["X"].transpose(3, 0, 1, 2)) for s in (train, test))
+            y, y_test = (s["y"].ravel().astype(np.int64) % 10 for s in (train, test))
+            return (X, y, X_test, y_test), said
     return None
-
-
-def _read_mat(path: Path) -> tuple[NDArray, NDArray]:
-    content = loadmat(path)
-    X = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))  # the rows come last
-    return X, content["y"].ravel().astype(np.int64) % 10  # 10 stands for the digit 0
 
 
 def hold_out(arrays: Arrays, valid_part: float, note: str = "") -> Split:

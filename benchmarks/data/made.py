@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from itertools import chain
 
 import numpy as np
 import sklearn
@@ -52,7 +53,7 @@ def docstring_paragraphs() -> tuple[list[str], NDArray]:
     found = [sorted(set(_paragraphs(topic))) for topic in TOPICS]
     # every second, third, ... one, so that long docstrings do not crowd out the others
     kept = [texts[:: max(1, len(texts) // MAX_PER_TOPIC)][:MAX_PER_TOPIC] for texts in found]
-    return sum(kept, []), np.repeat(np.arange(len(kept)), [len(texts) for texts in kept])
+    return [*chain(*kept)], np.repeat(np.arange(len(kept)), [len(texts) for texts in kept])
 
 
 def _paragraphs(topic: str) -> list[str]:

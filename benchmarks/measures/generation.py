@@ -111,16 +111,13 @@ def judged(job: Job, model: EquiVAEClassifier, rows: Rows, X: NDArray, y: NDArra
     v, v_made = encoded(model, X)[1], encoded(model, made)[1]
     # the random row of a pair is the next pair's style: never the same row
     near, far = (np.linalg.norm(v_made - v[i], axis=1) for i in (style, np.roll(style, 1)))
-
-    def share(right: NDArray) -> float:
-        return round(100 * float(np.mean(right)), 2)
-
-    return {
-        "judge": share(judge.predict(view(X)) == y),
-        "samples": share(judge.predict(view(samples)) == wanted),
-        "class_kept": share(judge.predict(view(made)) == y[content]),
-        "style_nearer": share(near < far),
+    right = {
+        "judge": judge.predict(view(X)) == y,
+        "samples": judge.predict(view(samples)) == wanted,
+        "class_kept": judge.predict(view(made)) == y[content],
+        "style_nearer": near < far,
     }
+    return {name: round(100 * float(np.mean(rows)), 2) for name, rows in right.items()}
 
 
 def rebuilt(model: EquiVAEClassifier, X: NDArray, X_train: NDArray, seed: int) -> dict[str, float]:

@@ -165,21 +165,14 @@ def bare_forward(model: EquiVAEClassifier, X: NDArray) -> torch.Tensor:
 
 def startup(job: Job) -> Pairs:
     """The import of everything beside that of what the package is built on, each in a process."""
-    sides = fresh(f"{OTHERS}; import sk_equivae"), fresh(OTHERS)
-    return {"import to imports of its dependencies": sides}
 
-
-def fresh(code: str) -> Side:
-    """A side whose seconds are those of some imports in a process of its own."""
-    program = (
-        f"import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
-    )
-
-    def seconds() -> float:
+    def fresh(code: str) -> float:
+        program = f"import time; start = time.time(); {code}; print(time.time() - start)"
         options: Any = {"cwd": ROOT, "capture_output": True, "text": True, "check": True}
         return float(subprocess.run([sys.executable, "-c", program], **options).stdout)
 
-    return seconds
+    everything = partial(fresh, f"{OTHERS}; import sk_equivae")
+    return {"import to imports of its dependencies": (everything, partial(fresh, OTHERS))}
 
 
 # The measurements, and how many rounds each one takes.

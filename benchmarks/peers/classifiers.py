@@ -83,12 +83,6 @@ class LabelNetwork(PeerModule):
             mean.copy_(value)  # of batch normalisation
 
 
-class LabeledNetwork(LabelNetwork):
-    """The same from the labelled rows alone."""
-
-    labeled_only = True
-
-
 class NeuralClassifier(PeerModule):
     """The paper's neural classifier on f_inv: dense layers of 128 and 64 units with dropout."""
 

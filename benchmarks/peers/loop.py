@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -79,10 +80,7 @@ class PeerModule(nn.Module):
         initialize(self, generator)
 
     def losses(self, x: Tensor, y: Tensor, generator: torch.Generator) -> Losses:
-        """Yield the name of each optimiser and what it minimises; y is -1 if unknown.
-
-        The optimiser makes its step before the next loss is asked for.
-        """
+        """Yield each optimiser's name and loss; it steps at once. y is -1 if unknown."""
         raise NotImplementedError
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
@@ -173,7 +171,6 @@ class PeerClassifier(ClassifierMixin, Peer):
     """A peer whose module has `classify(x)`, the logits of q(y | x); -1 marks unlabelled rows."""
 
     def fit(self, X: NDArray, y: NDArray) -> Self:
-        X, y = np.asarray(X), np.asarray(y)
         if self.module.labeled_only:
             X, y = X[y != -1], y[y != -1]
         self.classes_ = np.unique(y[y != -1])
@@ -182,18 +179,18 @@ class PeerClassifier(ClassifierMixin, Peer):
         return self
 
     def predict_proba(self, X: NDArray) -> NDArray:
-        return torch.from_numpy(self._map("classify", np.asarray(X))).softmax(dim=1).numpy()
+        return softmax(self._map("classify", X), axis=1)
 
     def predict(self, X: NDArray) -> NDArray:
-        return self.classes_[self._map("classify", np.asarray(X)).argmax(axis=1)]
+        return self.classes_[self._map("classify", X).argmax(axis=1)]
 
 
 class PeerTransformer(TransformerMixin, Peer):
     """A peer whose module has `encode(x)`; it does not look at labels."""
 
     def fit(self, X: NDArray, y: Any = None) -> Self:
-        self._fit(np.asarray(X), np.full(len(X), -1), n_classes=1)
+        self._fit(X, np.full(len(X), -1), n_classes=1)
         return self
 
     def transform(self, X: NDArray) -> NDArray:
-        return self._map("encode", np.asarray(X))
+        return self._map("encode", X)

@@ -147,16 +147,11 @@ class StackedM2(M2):
 
 
 class Siddharth(OneHotVAE):
-    """M2's model with the objective of Siddharth et al.
+    """M2's model; y of an unlabelled row is drawn, and labelled rows have a weight of their own.
 
-    With N unlabelled and M labelled rows it is::
-
-        sum over unlabelled x of L(x)  +  gamma * sum over labelled (x, y) of L_sup(x, y)
-        L(x)        = E_q log p(x, y, z) / q(y, z | x)
-        L_sup(x, y) = E_q(z|x,y) log p(x, y, z) / q(z | x, y)  +  alpha log q(y | x)
-
-    where y of an unlabelled row is drawn from a Concrete distribution, a relaxed one-hot vector
-    through which gradients pass. gamma is given by the supervision rate gamma M / (N + gamma M).
+    The draw is from a Concrete distribution, a relaxed one-hot vector through which gradients pass.
+    Labelled rows make up the fraction `supervision_rate` of the objective, and alpha is the
+    weight of their log q(y | x).
     """
 
     alpha, supervision_rate, temperature = 50.0, 0.2, 0.66

@@ -15,29 +15,13 @@ from benchmarks.results import FOLDER, ROOT, read
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
+MARK = "<!-- results: {} -->"
 SEEDS = ROOT / "benchmarks" / "SEEDS.md"
-INTRODUCTION = """# Results
-
-Written by `python -m benchmarks report` from the files in `results/`. An error is the mean ± its
-standard error over draws of labels, the worst draw, and in brackets how many draws there were; all
-of them are in [SEEDS.md](SEEDS.md). A dash is what has not been measured. "fit, s" is the mean wall
-time of `fit`, with the graph of neighbours and the labelling of the training rows; a dash where it
-was not taken.
-"""
-SEEDS_INTRODUCTION = """# All seeds
-
-The errors behind each mean of [RESULTS.md](RESULTS.md), written by `python -m benchmarks report`.
-° measured with version 0.1.
-"""
-
-
-def mark(name: str) -> str:
-    return f"<!-- results: {name} -->"
 
 
 def fill(text: str, name: str, table: str) -> str:
     """Put a table between its marks in a text."""
-    marks = mark(name), "<!-- end -->"
+    marks = MARK.format(name), "<!-- end -->"
     pattern = re.compile(f"{re.escape(marks[0])}.*?{re.escape(marks[1])}", re.DOTALL)
     if not pattern.search(text):
         raise ValueError(f"Expected the mark {marks[0]!r} in the text; found none.")
@@ -51,7 +35,7 @@ def tables(folder: Path = FOLDER) -> dict[str, str]:
 
 def results_text(folder: Path = FOLDER) -> str:
     """All tables."""
-    parts = [INTRODUCTION]
+    parts = ["\n".join(sections.WORDS["introduction"]) + "\n"]
     for name, table in tables(folder).items():
         section = sections.SECTIONS[name]
         parts.append(f"## {section.title}\n\n{table}\n")
@@ -64,13 +48,13 @@ def seeds_text(folder: Path = FOLDER) -> str:
     """The errors of all seeds, a section a study."""
     made = {s.title: sections.seeds(s.name, read(s.name, folder)) for s in STUDIES.values()}
     parts = (f"## {name}\n\n{table}\n" for name, table in made.items() if table)
-    return "\n".join([SEEDS_INTRODUCTION, *parts])
+    return "\n".join(["\n".join(sections.WORDS["seeds"]) + "\n", *parts])
 
 
 def readme_text(text: str, folder: Path = FOLDER) -> str:
     """The README with those tables that it has marks for."""
     for name, table in tables(folder).items():
-        if mark(name) in text:
+        if MARK.format(name) in text:
             text = fill(text, name, table)
     return text
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks.registry import DATASETS, METHODS
-from benchmarks.report.sections import PAPER_RULES, PUBLISHED, SPEED
+from benchmarks.report.sections import PAPER_RULES, PUBLISHED, WORDS
 from benchmarks.report.tables import OURS, Errors, lines_of, standard_error, title
 from benchmarks.results import Result
 
@@ -39,9 +39,8 @@ def plot_paper(results: list[Result], path: Path) -> None:
             _line(ax, columns, published(dataset, method), **style)
         _axes(ax, columns, DATASETS[dataset].title)
         handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    note = "dots: measured; rings: published"
-    where = {"loc": "outside right upper", "fontsize": 8, "title": note}
-    figure.legend(list(handles.values()), list(handles), **where)
+    where = {"loc": "outside right upper", "title": "dots: measured; rings: published"}
+    figure.legend([*handles.values()], [*handles], fontsize=8, **where)
     figure.savefig(path, dpi=DPI, metadata={"Software": None})
 
 
@@ -75,7 +74,7 @@ def _axes(ax: Any, columns: list, name: str) -> None:
 def plot_speed(results: list[Result], path: Path) -> None:
     """The ratios of the speed study, with their quartiles."""
     found = {name: m for r in results for name, m in r["measures"].items()}
-    names = [name for name in SPEED if name in found][::-1]
+    names = [name for name in WORDS["speed"] if name in found][::-1]
     figure = Figure(figsize=(9, 0.45 * max(3, len(names)) + 1), layout="constrained")
     ax = figure.subplots()
     for place, name in enumerate(names):
@@ -85,7 +84,7 @@ def plot_speed(results: list[Result], path: Path) -> None:
             ax.plot([lower, upper], [place, place], "-", color="C0")
         ax.annotate(f"{ratio:.2f}", (ratio, place), (6, 4), textcoords="offset points", fontsize=8)
     ax.axvline(1, color="grey", linestyle=":")
-    ax.set_yticks(range(len(names)), [SPEED[name][0] for name in names], fontsize=8)
+    ax.set_yticks(range(len(names)), [WORDS["speed"][name][0] for name in names], fontsize=8)
     ax.set(xscale="log", xlabel="ratio of seconds", xlim=(0.5, 40))
     ax.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
     figure.savefig(path, dpi=DPI, metadata={"Software": None})

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.job import RULES
 from benchmarks.registry import DATASETS, METHODS, STUDIES
@@ -16,7 +16,12 @@ from benchmarks.studies import IMAGES, TABLES, UCI_TABLES
 PAPER_RULES = {
     "prototype": "distance on f_inv", "posterior": "q(y\\|x)", "likelihood": "p(x, y)",
 }  # fmt: skip
-PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+# What the papers say, and words: of the figures of the generation study by where they are among its
+# measures, of the ratios of the speed study with their bars.
+PUBLISHED, WORDS = (
+    json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    for name in ("published.json", "words.json")
+)
 GROUPS = {
     **{DATASETS[name].title: (name,) for name in IMAGES},
     "tables of scikit-learn": TABLES,
@@ -24,22 +29,18 @@ GROUPS = {
 }
 MORE = {DATASETS[name].title: (name,) for name in STUDIES["more_data"].datasets}
 PAPERS = {DATASETS[name].title: (name,) for name in STUDIES["paper"].datasets}
-PAIRED = (
-    "Paired with EquiVAE's prototype rule, by the same draws of labels: the mean difference in "
-    "points, the draws in which it has the sign of the mean, and p of Wilcoxon's signed-rank test "
-    "(of a t-test below 6 draws)."
-)
 
 
-def error_tables(study: str, groups: dict[str, tuple[str, ...]], results: list[Result]) -> str:
+def noted(results: list[Result]) -> str:
+    note = tables.old_note(results)
+    return f"\n\n*{note}*" if note else ""
+
+
+def by_group(study: str, paired: bool, groups: dict[str, tuple], results: list[Result]) -> str:
+    """The errors of each group of data sets, or the comparison draw by draw."""
     errors = Errors(study, results)
-    return "\n\n".join(errors.table(name, group) for name, group in groups.items())
-
-
-def paired(study: str, groups: dict[str, tuple[str, ...]], results: list[Result]) -> str:
-    errors = Errors(study, results)
-    made = (errors.paired(name, group) for name, group in groups.items())
-    return "\n\n".join([PAIRED, *filter(None, made)])
+    made = [(errors.paired if paired else errors.table)(*group) for group in groups.items()]
+    return "\n\n".join(filter(None, [WORDS["paired"] * paired, *made]))
 
 
 def ablation(results: list[Result]) -> str:
@@ -71,23 +72,12 @@ def robustness(results: list[Result]) -> str:
     return tables.markdown(rows) + errors.notes(columns)
 
 
-# ---------------------------------------------------------------- the paper's tables
-
-
-def supervised(results: list[Result]) -> str:
-    return _paper_tables([r for r in results if r["labels"] == "all"], lambda n: n == "all")
-
-
-def semi_supervised(results: list[Result]) -> str:
-    return _paper_tables([r for r in results if r["labels"] != "all"], lambda n: n != "all")
-
-
-def _paper_tables(results: list[Result], wanted: Callable[[Any], bool]) -> str:
+def paper_tables(supervised: bool, results: list[Result]) -> str:
     """A table a data set: what was measured / published, a line a method and rule."""
-    errors = Errors("paper", results)
+    errors = Errors("paper", [r for r in results if (r["labels"] == "all") == supervised])
     parts = []
     for dataset in errors.study.datasets:
-        columns = [c for c in errors.columns((dataset,)) if wanted(c[1])]
+        columns = [c for c in errors.columns((dataset,)) if (c[1] == "all") == supervised]
         all_old = tables.old_note(errors.of(columns)) == OLD_ALL
         corner = f"{DATASETS[dataset].title}, test error, %: measured / published"
         rows = [[corner, *(column_name(c, False) for c in columns)]]
@@ -104,33 +94,6 @@ def _paper_tables(results: list[Result], wanted: Callable[[Any], bool]) -> str:
     return "\n\n".join(parts)
 
 
-# ---------------------------------------------------------------- other figures
-
-PROBED = {
-    "v_drawn_relative": "v drawn, relative to its class", "v_drawn": "v drawn",
-    "v_mean_relative": "the mean of v, relative to its class", "v_mean": "the mean of v",
-    "f_inv": "f_inv",
-}  # fmt: skip
-# Where a figure is among the measures, and its words.
-GENERATION = {
-    **{
-        f"probes {name} {kind}": f"Class found in {words} by a {kind} probe, %"
-        for name, words in PROBED.items()
-        for kind in ("linear", "neural")
-    },
-    "chance": "Chance, %",
-    "kl_v": "KL[q(v\\|r_y,x) \\|\\| p(v)] of test rows, nats",
-    "kl_used": "Dimensions of v with more than 0.2 nats",
-    "bound": "Bound on log p(x) of test rows, nats",
-    "judge": "The judge, an SVC, on real test rows, %",
-    "samples": "Samples that the judge recognises as their class, %",
-    "class_kept": "Style transfer: class kept, %",
-    "style_nearer": "Style transfer: v nearer to the style's than to a random row's, %",
-    "mse": "Reconstruction by r and v, mean square error",
-    "mse_pca": "Reconstruction by PCA with as many components",
-}
-
-
 def generation(results: list[Result]) -> str:
     study = STUDIES["generation"]
     columns: dict[str, list[Result]] = {}
@@ -139,15 +102,14 @@ def generation(results: list[Result]) -> str:
         name = column_name((result["dataset"], result["labels"]))
         columns.setdefault(", ".join(filter(None, [name, setting])), []).append(result)
     rows = [["", *columns]]
-    for path, words in GENERATION.items():
+    for path, words in WORDS["generation"].items():
         cells = []
         for found in columns.values():
             values = (reduce(lambda m, k: m.get(k, {}), path.split(), r["measures"]) for r in found)
             numbers = [value for value in values if value != {}]
             cells.append(summary(numbers, 4 if "mse" in path else 2, worst=False))
         rows.append([words, *cells])
-    note = tables.old_note(results)
-    return tables.markdown(rows) + (f"\n\n*{note}*" if note else "")
+    return tables.markdown(rows) + noted(results)
 
 
 CALIBRATION = {
@@ -171,29 +133,12 @@ def calibration(results: list[Result]) -> str:
     return "\n\n".join(parts)
 
 
-# The words and the bar of each ratio.
-SPEED = {
-    "m_max 10 to 1": ("Supervised step: m_max=10 beside m_max=1", "≤ 1.10"),
-    "10 classes, exact to truncated": (
-        "Semi-supervised step, 10 classes: the exact sum beside the defaults", "≥ 3",
-    ),
-    "100 classes, exact to truncated": ("The same, 100 classes", "≥ 15"),
-    "fit to bare loop, batch 128": ("Whole fit beside a bare loop, batch 128", "≤ 1.10"),
-    "fit to bare loop, batch 32": ("The same, batch 32", "≤ 1.25"),
-    "predict to bare forward": ("predict beside a bare forward pass, 10,000 images", "≤ 1.10"),
-    "transform to bare forward": ("transform likewise", "≤ 1.10"),
-    "import to imports of its dependencies": (
-        "Import of everything beside that of torch, scikit-learn and skorch", "≤ 1.10",
-    ),
-}  # fmt: skip
-
-
 def speed(results: list[Result]) -> str:
     """Ratios of seconds, with their quartiles and bars."""
     found = {name: (m, r) for r in results for name, m in r["measures"].items()}
     note = tables.old_note(results)
     rows = [["ratio of seconds, measured in turns", "measured", "seconds", "threads", "bar"]]
-    for name, (words, bar) in SPEED.items():
+    for name, (words, bar) in WORDS["speed"].items():
         cells = [DASH] * 3
         if name in found:
             figures, result = found[name]
@@ -204,7 +149,7 @@ def speed(results: list[Result]) -> str:
             seconds = " / ".join(f"{s:.3g}" for s in figures["seconds"])
             cells = [text, seconds, str(result["threads"])]
         rows.append([words, *cells, bar])
-    return tables.markdown(rows) + (f"\n\n*{note}*" if note else "")
+    return tables.markdown(rows) + noted(results)
 
 
 def seeds(study: str, results: list[Result]) -> str:
@@ -231,25 +176,25 @@ class Section(NamedTuple):
     plot: str = ""
 
 
+DRAWS = ", draw by draw"
+FEW, OTHER, PAPER = "Few labels", "Time series and texts", "The paper's "
 SECTIONS: dict[str, Section] = {
-    "few_labels": Section("few_labels", "Few labels", partial(error_tables, "few_labels", GROUPS)),
+    "few_labels": Section("few_labels", FEW, partial(by_group, "few_labels", False, GROUPS)),
     "few_labels_paired": Section(
-        "few_labels", "Few labels, draw by draw", partial(paired, "few_labels", GROUPS)
+        "few_labels", FEW + DRAWS, partial(by_group, "few_labels", True, GROUPS)
     ),
-    "more_data": Section(
-        "more_data", "Time series and texts", partial(error_tables, "more_data", MORE)
-    ),
+    "more_data": Section("more_data", OTHER, partial(by_group, "more_data", False, MORE)),
     "more_data_paired": Section(
-        "more_data", "Time series and texts, draw by draw", partial(paired, "more_data", MORE)
+        "more_data", OTHER + DRAWS, partial(by_group, "more_data", True, MORE)
     ),
     "ablation": Section("ablation", STUDIES["ablation"].title, ablation),
     "robustness": Section("robustness", STUDIES["robustness"].title, robustness),
     "generation": Section("generation", STUDIES["generation"].title, generation),
     "calibration": Section("calibration", STUDIES["calibration"].title, calibration),
-    "supervised": Section("paper", "The paper's Table 1", supervised, plot="paper"),
-    "semi_supervised": Section("paper", "The paper's Table 2", semi_supervised),
+    "supervised": Section("paper", PAPER + "Table 1", partial(paper_tables, True), "paper"),
+    "semi_supervised": Section("paper", PAPER + "Table 2", partial(paper_tables, False)),
     "paper_paired": Section(
-        "paper", "The paper's tables, draw by draw", partial(paired, "paper", PAPERS)
+        "paper", PAPER + "tables" + DRAWS, partial(by_group, "paper", True, PAPERS)
     ),
-    "speed": Section("speed", "Speed", speed, plot="speed"),
+    "speed": Section("speed", "Speed", speed, "speed"),
 }
