@@ -103,11 +103,7 @@ def run_study(
 
 
 class Progress:
-    """How many runs are over, and how long the others will take.
-
-    A run is taken to last as long as others of its data set, method and setting did, now or before;
-    if there are none, as long as the average run.
-    """
+    """How many runs are over, and how long the others will take: as long as others like them."""
 
     def __init__(self, runs: list[Run], results: list[Result], jobs: int = 1):
         self.runs, self.jobs, self.n_done = runs, jobs, 0

@@ -1,1 +1,0 @@
-"""Official file formats, made-up rows, and draws of labels."""

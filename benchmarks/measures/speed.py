@@ -47,8 +47,8 @@ def measure_speed(job: Job) -> dict[str, Any]:
 
 
 def compare(slow: Side, quick: Side, n: int) -> dict[str, Any]:
-    """Time both sides in turns, after one round that does not count."""
-    rounds = np.array([[slow(), quick()] for _ in range(n + 1)][1:])
+    """Time both sides in turns, after a round that does not count."""
+    rounds = np.array([[slow(), quick()] for _ in range(n + (n > 1))])[-n:]
     medians = np.median(rounds, axis=0)
     lower, upper = np.percentile(rounds[:, 0] / rounds[:, 1], [25, 75])
     figures = {"ratio": medians[0] / medians[1], "lower": lower, "upper": upper}
@@ -176,10 +176,5 @@ def startup(job: Job) -> Pairs:
 
 
 # The measurements, and how many rounds each one takes.
-PAIRS: dict[str, tuple[Callable[[Job], Pairs], int]] = {
-    "complements": (complements, 9),
-    "classes": (classes, 5),
-    "loop": (loop, 5),
-    "inference": (inference, 15),
-    "startup": (startup, 9),
-}
+ROUNDS = ((complements, 9), (classes, 5), (loop, 5), (inference, 15), (startup, 9))
+PAIRS = {pairs.__name__: (pairs, n) for pairs, n in ROUNDS}

@@ -1,11 +1,9 @@
 """Deep generative models of labelled rows, with the one-hot class in the place of r_y.
 
-M1, M2 and M1+M2: Kingma, Rezende, Mohamed and Welling, Semi-supervised learning with deep
-generative models, 2014. M2 is p(y) p(z) p(x | y, z) with q(y, z | x) = q(y | x) q(z | x, y) and a
-uniform p(y); M1 is a plain VAE; M1+M2 is M2 on what M1 makes of the rows.
-
+M1, M2 and M1+M2: Kingma et al., Semi-supervised learning with deep generative models, 2014. M2 is
+p(y) p(z) p(x | y, z) with q(y, z | x) = q(y | x) q(z | x, y) and a uniform p(y); M1 is a plain VAE.
 Siddharth et al., Learning disentangled representations with semi-supervised deep generative
-models, 2017, have M2's model and another objective, see `Siddharth`.
+models, 2017, have M2's model and another objective.
 """
 
 import math
