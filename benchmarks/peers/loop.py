@@ -142,7 +142,10 @@ class Peer(BaseEstimator):
         if n_epochs == "auto":
             n_epochs = module.auto_epochs(len(X), self.batch_size)
         optimizers = {name: Adam(p, self.lr) for name, p in module.groups().items()}
-        n_doublings = int(math.log2(max(1, self.max_batch_size / self.batch_size)))
+        largest = min(
+            self.max_batch_size, len(X) / 100
+        )  # 100 batches an epoch at least, as EquiVAE
+        n_doublings = int(math.log2(max(1, largest / self.batch_size)))
         for epoch in range(n_epochs):
             size = self.batch_size * 2 ** (epoch * (n_doublings + 1) // n_epochs)
             batches = list(epoch_batches(codes, size, rng))
