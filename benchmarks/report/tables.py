@@ -1,6 +1,5 @@
 """Tables of errors by method and data set, with means, worst draws and paired tests."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,8 +13,6 @@ from benchmarks.results import OLD, Result
 DASH, MARK = "-", "°"
 OLD_ALL = "All of it was measured with version 0.1."
 OLD_SOME = f"{MARK} measured with version 0.1."
-# Below this a Wilcoxon test cannot reach 0.05, whatever the differences are.
-MIN_WILCOXON = 6
 
 Column = tuple[str, Labels]  # data set and number of labels
 
@@ -48,17 +45,11 @@ def summary(values: Sequence[float], decimals: int = 2, worst: bool = True) -> s
 
 
 def paired_p_value(differences: Sequence[float]) -> float | None:
-    """Of a two-sided test that paired differences are 0; None if there are too few."""
+    """Of a two-sided t-test that paired differences are 0; None if it cannot tell."""
     values = np.asarray(differences, dtype=float)
-    if len(values) > 1 and not values.any():
-        return 1.0
-    if len(values) < 2 or (values.std() == 0 and len(values) < MIN_WILCOXON):
-        return None
-    if len(values) < MIN_WILCOXON:
-        return float(stats.ttest_1samp(values, 0).pvalue)
-    with warnings.catch_warnings():  # of ties, for which it takes an approximation
-        warnings.simplefilter("ignore")
-        return float(stats.wilcoxon(values, zero_method="zsplit").pvalue)
+    if len(values) < 2 or values.std() == 0:
+        return 1.0 if len(values) > 1 and not values.any() else None
+    return float(stats.ttest_1samp(values, 0).pvalue)
 
 
 def comparison(ours: dict[int, float], theirs: dict[int, float]) -> str:
