@@ -1,107 +1,128 @@
-"""Result files: one JSON file a run, written whole or not at all, never run twice."""
+"""Results: one JSONL file a study, one line a run, written whole or not at all."""
 
 import contextlib
-import hashlib
+import fcntl
 import json
 import os
 import platform
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
+from benchmarks.registry import METHODS, STUDIES, Run
 
+ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "results"
-# Of what is kept outside the repository: models, and states of trainings.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sk_equivae"
-PACKAGES = ("sk-equivae", "torch", "scikit-learn", "skorch", "numpy")
+PACKAGES = ("torch", "scikit-learn", "skorch", "numpy")
+# Fingerprint of results that were converted from those of version 0.1.
+OLD = "0.1"
+# What may change without changing a number.
+HARMLESS = ("benchmarks/results", "docs", "*.md")
+
+Result = dict[str, Any]
 
 
-def run_once(path: Path, config: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> dict:
-    """The result in `path`, measured now if it is not there yet.
+class DirtyTreeError(RuntimeError):
+    """The source tree has uncommitted changes, or is no git repository."""
 
-    Parameters
-    ----------
-    path : Path
-        Below `FOLDER`, one for each configuration and seed.
-    config : dict
-        What was run, the seed with it.
-    measure : callable
-        Runs it, and returns its figures.
+
+def key_of(result: Result) -> Run:
+    """The run that a result is of."""
+    return Run(*(result[name] for name in Run._fields))
+
+
+def read(study: str, folder: Path = FOLDER) -> list[Result]:
+    """The results of a study in their order; of two of the same run the later one.
+
+    A last line that is not whole, because its process was killed, does not count.
     """
-    if path.exists():
-        return json.loads(path.read_text())
-    start = time.perf_counter()
-    figures = measure()
-    result = {"config": config, **figures, **provenance(time.perf_counter() - start)}
-    write(path, result)
-    return result
+    path = folder / f"{study}.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    found: dict[Run, Result] = {}
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            result = json.loads(line)
+            found[key_of(result)] = result
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path.name}, line {number} is no result: {line[:80]!r}") from error
+    return sorted(found.values(), key=_order)
 
 
-def provenance(seconds: float) -> dict[str, Any]:
-    """Where, when and with what a result was made."""
-    return {
-        "wall_seconds": round(seconds, 2),
-        "date": time.strftime("%Y-%m-%d"),
-        "commit": commit(),
-        "versions": {name: version(name) for name in PACKAGES}
-        | {"python": platform.python_version()},
-        "cpu": {"machine": platform.machine(), "cores": os.cpu_count()},
-    }
+def _order(result: Result) -> tuple:
+    """By data set, labels, method and setting as they are registered, and by seed."""
+    run, study = key_of(result), STUDIES[result["study"]]
+    places = (run.dataset, study.datasets), (run.method, METHODS), (run.setting, study.settings)
+    at = [[*names].index(name) if name in names else 99 for name, names in places]
+    return at[0], run.dataset, run.labels == "all", str(run.labels).zfill(9), *at[1:], run.seed
 
 
-def commit() -> str:
-    """The commit of the source tree; with a mark if files have changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    done = subprocess.run(command, cwd=FOLDER.parent, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+def append(result: Result, folder: Path = FOLDER) -> None:
+    """Add a line, the whole of it at once; one that was cut short by a kill is removed."""
+    path = folder / f"{result['study']}.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        content = path.read_bytes() if path.exists() else b""
+        if content and not content.endswith(b"\n"):
+            os.truncate(path, content.rfind(b"\n") + 1)
+        with open(path, "ab", buffering=0) as file:
+            file.write(to_line(result).encode())
+            os.fsync(file.fileno())
 
 
-def write(path: Path, result: dict[str, Any]) -> None:
-    """Write a result; a run that is killed leaves nothing half-written."""
-    with whole(path, "w") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+def tidy(study: str, folder: Path = FOLDER) -> None:
+    """Put the lines in order, and drop those that have been measured again since."""
+    path = folder / f"{study}.jsonl"
+    if not path.exists():
+        return
+    with locked(folder):
+        lines = map(to_line, read(study, folder))
+        with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False, suffix=".part") as file:
+            file.write("".join(lines).encode())
+        os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
+        os.replace(file.name, path)
+
+
+def to_line(result: Result) -> str:
+    return json.dumps(result, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 @contextlib.contextmanager
-def whole(path: Path, mode: str) -> Iterator[IO]:
-    """A file that has its name only once all of it is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(mode, dir=path.parent, delete=False, suffix=".part") as file:
-        try:
-            yield file
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.chmod(file.name, 0o644)  # a temporary file is its owner's alone
-    os.replace(file.name, path)
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
-def read(folder: Path) -> Iterator[dict[str, Any]]:
-    """All results of a folder, in the order of their names."""
-    for path in sorted(folder.glob("*.json")):
-        yield json.loads(path.read_text())
+def versions() -> dict[str, str]:
+    """Of Python and of what numbers depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
-def digest(config: dict[str, Any]) -> str:
-    """A short name of a configuration, the same for the same contents."""
-    text = json.dumps(config, sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+def clean_commit(root: Path = ROOT) -> str:
+    """The commit of the source tree; raises if files that matter have changed since."""
 
+    def git(*command: str) -> str:
+        options: Any = {"cwd": root, "capture_output": True, "text": True, "check": True}
+        return subprocess.run(["git", *command], **options).stdout.rstrip()
 
-def standard_error(values: Sequence[float]) -> float:
-    """Of the mean, by the paper's formula; one value has none."""
-    return float(np.std(values)) / (len(values) - 1) ** 0.5 if len(values) > 1 else 0.0
-
-
-def mean_and_error(values: Sequence[float], decimals: int = 2) -> str:
-    """Mean ± the paper's standard error, and in brackets of how many values; one has no error."""
-    mean = f"{np.mean(values):.{decimals}f}"
-    if len(values) == 1:
-        return f"{mean} (1)"
-    return f"{mean} ± {standard_error(values):.{decimals}f} ({len(values)})"
+    try:
+        changed = git("status", "--porcelain", "--", ".", *(f":!{path}" for path in HARMLESS))
+        commit = git("rev-parse", "--short=12", "HEAD")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise DirtyTreeError(
+            f"Expected {root} to be a git repository, so that results name the commit that they "
+            "are of. Clone the repository, or try a run with --smoke."
+        ) from error
+    if changed:
+        raise DirtyTreeError(
+            "The tree has uncommitted changes, and results must be those of a commit:\n"
+            f"{changed}\nCommit them, or try the run with --smoke, which keeps nothing."
+        )
+    return commit

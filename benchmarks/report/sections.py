@@ -1,0 +1,200 @@
+"""The sections of the report: one function each, from results to markdown."""
+
+import json
+from collections.abc import Callable
+from functools import partial, reduce
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.job import RULES
+from benchmarks.registry import DATASETS, METHODS, STUDIES
+from benchmarks.report import tables
+from benchmarks.report.tables import DASH, MARK, OLD_ALL, Errors, Line, column_name, summary
+from benchmarks.results import OLD, Result
+from benchmarks.studies import IMAGES, TABLES, UCI_TABLES
+
+PAPER_RULES = {
+    "prototype": "distance on f_inv", "posterior": "q(y\\|x)", "likelihood": "p(x, y)",
+}  # fmt: skip
+# What the papers say, and words: of the figures of the generation study by where they are among its
+# measures, of the ratios of the speed study with their bars.
+PUBLISHED, WORDS = (
+    json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    for name in ("published.json", "words.json")
+)
+GROUPS = {
+    **{DATASETS[name].title: (name,) for name in IMAGES},
+    "tables of scikit-learn": TABLES,
+    "tables of the UCI repository": UCI_TABLES,
+}
+MORE = {DATASETS[name].title: (name,) for name in STUDIES["more_data"].datasets}
+PAPERS = {DATASETS[name].title: (name,) for name in STUDIES["paper"].datasets}
+
+
+def noted(results: list[Result]) -> str:
+    note = tables.old_note(results)
+    return f"\n\n*{note}*" if note else ""
+
+
+def by_group(study: str, paired: bool, groups: dict[str, tuple], results: list[Result]) -> str:
+    """The errors of each group of data sets, or the comparison draw by draw."""
+    errors = Errors(study, results)
+    made = [(errors.paired if paired else errors.table)(*group) for group in groups.items()]
+    return "\n\n".join(filter(None, [WORDS["paired"] * paired, *made]))
+
+
+def ablation(results: list[Result]) -> str:
+    """The defaults, and each part of them switched off, for the same seeds."""
+    errors = Errors("ablation", results)
+    columns = errors.columns(errors.study.datasets)
+    places = [(column, rule) for column in columns for rule in RULES[:2]]
+    all_old = tables.old_note(results) == OLD_ALL
+    rows = [["test error, %", *(f"{column_name(c)}, {rule}" for c, rule in places)]]
+    for name, setting in errors.study.settings.items():
+        lines = ((Line("equivae", name, rule), column) for column, rule in places)
+        rows.append([setting.title, *(errors.cell(*line, all_old) for line in lines)])
+    return tables.markdown(rows) + errors.notes(columns)
+
+
+def robustness(results: list[Result]) -> str:
+    """A line a number of labels or a scenario, a column a method and rule."""
+    errors = Errors("robustness", results)
+    lines = [line for line in tables.lines_of(errors.study) if line.setting == "default"]
+    columns = errors.columns(errors.study.datasets)
+    all_old = tables.old_note(results) == OLD_ALL
+    rows = [["test error, %", *(tables.title(errors.study, line) for line in lines)]]
+    for name, setting in errors.study.settings.items():
+        for column in columns:
+            if column[1] in (setting.labels or [column[1]]):
+                words = ", ".join(filter(None, [column_name(column), setting.title]))
+                own = (line._replace(setting=name) for line in lines)
+                rows.append([words, *(errors.cell(line, column, all_old) for line in own)])
+    return tables.markdown(rows) + errors.notes(columns)
+
+
+def paper_tables(supervised: bool, results: list[Result]) -> str:
+    """A table a data set: what was measured / published, a line a method and rule."""
+    errors = Errors("paper", [r for r in results if (r["labels"] == "all") == supervised])
+    parts = []
+    for dataset in errors.study.datasets:
+        columns = [c for c in errors.columns((dataset,)) if (c[1] == "all") == supervised]
+        all_old = tables.old_note(errors.of(columns)) == OLD_ALL
+        corner = f"{DATASETS[dataset].title}, test error, %: measured / published"
+        rows = [[corner, *(column_name(c, False) for c in columns)]]
+        for line in tables.lines_of(errors.study):
+            published = PUBLISHED[dataset].get(line.method, {}).get(line.rule, {})
+            cells = [
+                f"{errors.cell(line, c, all_old)} / {published.get(str(c[1]), DASH)}"
+                for c in columns
+            ]
+            cells = [DASH if cell == f"{DASH} / {DASH}" else cell for cell in cells]
+            if any(cell != DASH for cell in cells):
+                rows.append([tables.title(errors.study, line, PAPER_RULES), *cells])
+        parts.append(tables.markdown(rows) + errors.notes(columns))
+    return "\n\n".join(parts)
+
+
+def generation(results: list[Result]) -> str:
+    study = STUDIES["generation"]
+    columns: dict[str, list[Result]] = {}
+    for result in results:
+        setting = study.settings[result["setting"]].title
+        name = column_name((result["dataset"], result["labels"]))
+        columns.setdefault(", ".join(filter(None, [name, setting])), []).append(result)
+    rows = [["", *columns]]
+    for path, words in WORDS["generation"].items():
+        cells = []
+        for found in columns.values():
+            values = (reduce(lambda m, k: m.get(k, {}), path.split(), r["measures"]) for r in found)
+            numbers = [value for value in values if value != {}]
+            cells.append(summary(numbers, 4 if "mse" in path else 2, worst=False))
+        rows.append([words, *cells])
+    return tables.markdown(rows) + noted(results)
+
+
+CALIBRATION = {
+    "log-loss, nats": ("log_loss", 3), "ECE (15 bins), %": ("ece", 2),
+    "confidence on noise, %": ("noise", 1),
+}  # fmt: skip
+
+
+def calibration(results: list[Result]) -> str:
+    errors = Errors("calibration", results)
+    parts = []
+    for column in errors.columns(errors.study.datasets):
+        found = errors.of([column])
+        rows = [[column_name(column), "test error, %", *CALIBRATION]]
+        for line in tables.lines_of(errors.study) if found else []:
+            own = [r["measures"][line.rule] for r in found if r["method"] == line.method]
+            cells = [summary([m[key] for m in own], n) for key, n in CALIBRATION.values()]
+            rows.append([tables.title(errors.study, line), errors.cell(line, column), *cells])
+        name = f"*{rows[0][0]}: not measured yet.*"
+        parts.append(tables.markdown(rows) + errors.notes([column]) if found else name)
+    return "\n\n".join(parts)
+
+
+def speed(results: list[Result]) -> str:
+    """Ratios of seconds, with their quartiles and bars."""
+    found = {name: (m, r) for r in results for name, m in r["measures"].items()}
+    note = tables.old_note(results)
+    rows = [["ratio of seconds, measured in turns", "measured", "seconds", "threads", "bar"]]
+    for name, (words, bar) in WORDS["speed"].items():
+        cells = [DASH] * 3
+        if name in found:
+            figures, result = found[name]
+            text = f"{figures['ratio']:.2f}"
+            if figures["lower"] is not None:
+                text += f" ({figures['lower']:.2f} to {figures['upper']:.2f})"
+            text += MARK if result["fingerprint"] == OLD and note != OLD_ALL else ""
+            seconds = " / ".join(f"{s:.3g}" for s in figures["seconds"])
+            cells = [text, seconds, str(result["threads"])]
+        rows.append([words, *cells, bar])
+    return tables.markdown(rows) + noted(results)
+
+
+def seeds(study: str, results: list[Result]) -> str:
+    """The error of every seed behind each mean."""
+    errors = Errors(study, results)
+    rows = [["data set", "labels", "method", "test error by seed, %"]]
+    for column in errors.columns(DATASETS):
+        lines = {line for line, own in errors.values if own == column}
+        for line in sorted(lines, key=lambda line: ([*METHODS].index(line.method), line)):
+            by_seed = sorted(errors.values[line, column].items())
+            text = ", ".join(f"{seed}: {error:.2f}" for seed, error in by_seed)
+            text += MARK if (line, column) in errors.old else ""
+            name = tables.title(errors.study, line)
+            rows.append([DATASETS[column[0]].title, str(column[1]), name, text])
+    return tables.markdown(rows) if len(rows) > 1 else ""
+
+
+class Section(NamedTuple):
+    """A part of the report, and of the README where that has its mark."""
+
+    study: str
+    title: str
+    make: Callable[[list[Result]], str]
+    plot: str = ""
+
+
+DRAWS = ", draw by draw"
+FEW, OTHER, PAPER = "Few labels", "Time series and texts", "The paper's "
+SECTIONS: dict[str, Section] = {
+    "few_labels": Section("few_labels", FEW, partial(by_group, "few_labels", False, GROUPS)),
+    "few_labels_paired": Section(
+        "few_labels", FEW + DRAWS, partial(by_group, "few_labels", True, GROUPS)
+    ),
+    "more_data": Section("more_data", OTHER, partial(by_group, "more_data", False, MORE)),
+    "more_data_paired": Section(
+        "more_data", OTHER + DRAWS, partial(by_group, "more_data", True, MORE)
+    ),
+    "ablation": Section("ablation", STUDIES["ablation"].title, ablation),
+    "robustness": Section("robustness", STUDIES["robustness"].title, robustness),
+    "generation": Section("generation", STUDIES["generation"].title, generation),
+    "calibration": Section("calibration", STUDIES["calibration"].title, calibration),
+    "supervised": Section("paper", PAPER + "Table 1", partial(paper_tables, True), "paper"),
+    "semi_supervised": Section("paper", PAPER + "Table 2", partial(paper_tables, False)),
+    "paper_paired": Section(
+        "paper", PAPER + "tables" + DRAWS, partial(by_group, "paper", True, PAPERS)
+    ),
+    "speed": Section("speed", "Speed", speed, "speed"),
+}
