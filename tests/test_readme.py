@@ -41,21 +41,6 @@ def test_code_runs(monkeypatch, capsys):
     assert float(accuracy) > 0.96 > raw.score(flat_test, y_test) + 0.05
 
 
-def test_tables_are_those_of_the_results():
-    from benchmarks import report
-
-    assert "semi_supervised" in report.tables()
-    assert report.readme_text(README) == README, "run `python -m benchmarks.report`"
-    assert report.results_text() == report.RESULTS.read_text(), "run `python -m benchmarks.report`"
-
-
-def test_fill_needs_its_mark():
-    from benchmarks.report import fill
-
-    with pytest.raises(ValueError, match="results: speed"):
-        fill("no marks", "speed", "| table |")
-
-
 LINK = re.compile(r"\]\(((?!http)[^)]+)\)")
 HEADINGS = re.findall(r"^#+ (.*)$", README, re.MULTILINE)
 

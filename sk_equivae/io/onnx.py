@@ -22,7 +22,8 @@ from .._version import __version__
 from ..files.atomic import write_whole
 from ..fitted.model import FittedModel
 from ..fitted.rows import RowSpec
-from ..model.bounds import labeled_elbo, latent_terms
+from ..model.bounds import LatentTerms, labeled_elbo
+from ..model.distributions import kl_v, likelihood_x
 from ..model.module import EquiVAEModule
 from ..model.rules import class_logits
 from .float64 import for_float64
@@ -60,8 +61,12 @@ class _Bounds:
             shape = (n_rows, n_classes, *values.shape[1:])
             return values.unsqueeze(1).expand(shape).flatten(0, 1)
 
-        h = self.module.equivariant.embed(x)
-        terms = latent_terms(self.module, each_class(x), each_class(h), self.r.repeat(n_rows, 1))
+        module, r = self.module, self.r.repeat(n_rows, 1)
+        q_v = module.equivariant(each_class(module.equivariant.embed(x)), r)
+        # in float64: onnxruntime's sums of many features are less exact than PyTorch's
+        output, scale = module.decoder(r, q_v.mean).double(), module.decoder.scale.double()
+        p_x = likelihood_x(module.likelihood, output, scale)
+        terms = LatentTerms(p_x.log_prob(each_class(x).double()), kl_v(q_v))
         return labeled_elbo(terms, self.log_prior.repeat(n_rows)).unflatten(0, (-1, n_classes))
 
 
