@@ -190,8 +190,8 @@ class StorableEstimator(GenerativeEstimator):
         what : {"predict_proba", "transform", "decode"}, default="predict_proba"
             From X to `probabilities`, by the rule of `predict_with`; from X to `Z`, by
             `representation`; or from `r` and `v`, in the dtype of the networks, to X. With
-            `predict_with="likelihood"` the graph decodes each row once per class, all at the
-            same time: pass fewer rows at once if memory is short.
+            `predict_with="likelihood"` the graph decodes each row for all classes at the same
+            time: pass fewer rows at once if memory is short.
 
         See Also
         --------

@@ -282,3 +282,10 @@ def test_the_share_of_labelled_rows_is_by_weight_and_whole_without_others():
 def test_one_epoch_without_schedule_for_partial_fit():
     plan = plan_of(make_codes(5000, 0), (1, 12, 12), incremental=True, kl_warmup=0.5)
     assert (plan.n_epochs, plan.max_batch_size, plan.kl_warmup) == (1, 16, 0.0)
+
+
+def test_the_html_view_shows_the_fields_that_were_set():
+    html = EquiVAEClassifier(objective=Objective(label_weight=2.5))._repr_html_()
+    assert "objective__label_weight" in html
+    assert "objective__confidence" not in html
+    assert "networks" in html

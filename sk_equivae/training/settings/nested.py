@@ -1,5 +1,6 @@
 """Nested settings that `set_params` and a grid search can reach."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -41,6 +42,16 @@ class NestedSettings(BaseEstimator):
             params[name] = named[value]()
         super().set_params(**params)
         return self
+
+    def _get_params_html(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the HTML view shows: fields of nested settings only where they were set."""
+        shown, params = super()._get_params_html(*args, **kwargs), self.get_params()
+        for name in [name for name in shown if "__" in name]:
+            owner, _, field = name.rpartition("__")
+            default = inspect.signature(type(params[owner])).parameters[field].default
+            if repr(params[name]) == repr(default):
+                del shown[name]
+        return shown
 
     def _nested(self, name: str) -> Any:
         """Return a nested setting; a name is replaced by what it stands for."""
