@@ -40,7 +40,7 @@ def colours():
 
 def table(offset=0.0):
     X, y = make_blobs(60, 4, centers=3, cluster_std=2.0, random_state=0)
-    return X + offset, np.array(["a", "b", "c"])[y]
+    return X / 10 + offset, np.array(["a", "b", "c"])[y]
 
 
 def bits():
@@ -127,20 +127,14 @@ def test_flattened_images_in_float64(tmp_path):
     assert_same_answers(estimator, X, "predict_proba", tmp_path)
 
 
-def test_added_classes(tmp_path):
-    X, y = table()
-    estimator = fit(X[y != "b"], y[y != "b"], predict_with="likelihood")
-    estimator.add_classes(X[y == "b"][:5], "b")
-    assert_same_answers(estimator, X, "predict_proba", tmp_path)
-
-
-def test_class_without_rows(tmp_path):
+def test_added_class_and_class_without_rows(tmp_path):
     X, y = table()
     some = y != "b"
     estimator = EquiVAEClassifier(
         latent_dim=(2, 3), networks=Networks(**NETWORKS), random_state=0, predict_with="likelihood"
-    ).partial_fit(X[some], y[some], classes=["a", "b", "c"])
-    assert_same_answers(estimator, X[some], "predict_proba", tmp_path)
+    ).partial_fit(X[some], y[some], classes=["a", "c", "never"])
+    estimator.add_classes(X[~some][:5], "b")
+    assert_same_answers(estimator, X, "predict_proba", tmp_path)
 
 
 class UpBody(nn.Module):
@@ -220,7 +214,7 @@ def test_crash_leaves_the_old_file(tmp_path, monkeypatch):
 def test_pipelines():
     skl2onnx = pytest.importorskip("skl2onnx")
     pytest.importorskip("sk_equivae.onnx")
-    X, y = table(1e3)
+    X, y = table(10)
     params = {"latent_dim": 2, "max_epochs": 2, "networks": Networks(**NETWORKS), "random_state": 0}
     no_zipmap = {"options": {"zipmap": False}}
     for steps, dtype in (
