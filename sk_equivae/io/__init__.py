@@ -1,4 +1,4 @@
-"""Fitted models in files: archives.
+"""Fitted models in files: archives, and graphs for ONNX.
 
-Reading order: `values`, `model`.
+Reading order: `values`, `model`, `float64`, `onnx`.
 """

@@ -162,7 +162,7 @@ def make_onnx(
     model = model.replace(module=copy.deepcopy(model.module).cpu())
     dtype, rows = model.module.like.dtype, model.rows
     network: nn.Module
-    # Two rows at least: the exporter takes a size of 1 for a constant.
+    # more than one row: the exporter takes a size of 1 for a constant
     if what == "decode":
         network = _ToRows(model)
         example = tuple(torch.zeros(3, size, dtype=dtype) for size in model.module.n_latents)
@@ -246,7 +246,6 @@ def _quiet() -> Iterator[None]:
 def _remove_traces(proto: Any) -> None:
     """Remove where in the source, on whose machine, each node came from."""
     graph = proto.graph
-    graph.doc_string = ""
     for part in itertools.chain(
         (graph,), graph.node, graph.value_info, graph.input, graph.output, graph.initializer
     ):

@@ -1,1 +1,0 @@
-from ..files.atomic import write_whole  # noqa
