@@ -108,6 +108,7 @@ BAD_PARAMETERS = {
     "device": ["nonsense", 0],
     "dtype": ["int8", np.float32],
     "callbacks": [["checkpoint"], 3],
+    "checkpoint": [3, True],
     "warm_start": ["yes"],
     "random_state": ["seed"],
     "verbose": [-1],

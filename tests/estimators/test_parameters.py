@@ -89,7 +89,7 @@ def test_partial_fit_goes_by_the_parameters_of_now(make, blobs, few, changed):
 
 
 def test_partial_fit_cannot_stop_early(make, blobs):
-    with pytest.raises(ValueError, match="cannot stop early"):
+    with pytest.raises(ValueError, match="no use for early_stopping"):
         make(early_stopping=True).partial_fit(*blobs, classes=[0, 1, 2])
 
 
