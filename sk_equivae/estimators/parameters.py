@@ -265,7 +265,7 @@ class Parameters(NestedSettings):
     def _settings(self) -> TrainingSettings:
         """Return the parameters that training uses, checked and resolved."""
         params = self.get_params(deep=False)
-        self.check()
+        self._check()
         objective, networks = self._resolved("objective"), self._resolved("networks")
         params |= {
             "objective": objective,

@@ -93,7 +93,7 @@ def _build(
     _check_objects(manifest, objects)
     params = decode_all(manifest["params"], objects)
     estimator = classes[manifest["estimator"]](**params)
-    estimator.check()
+    estimator._check()
     estimator.model_ = decode_model(manifest, tensors, objects, device)
     estimator._trained_with = decode_all(manifest["trained_with"], objects)
     estimator.history_ = [decode_all(row, {}) for row in manifest["history"]]

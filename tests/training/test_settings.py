@@ -188,9 +188,9 @@ def test_what_is_wrong_is_named(make, blobs, settings, field):
 def test_settings_are_checked_when_they_are_used():
     """As in scikit-learn: a constructor takes anything."""
     with pytest.raises(ValueError, match="'dropout' parameter of Networks"):
-        Networks(dropout=7).check()
-    Networks().check()
-    Objective().check()
+        Networks(dropout=7)._check()
+    Networks()._check()
+    Objective()._check()
 
 
 # -------------------------------------------------------------------- what they stand for

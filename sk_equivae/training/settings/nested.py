@@ -62,12 +62,12 @@ class NestedSettings(BaseEstimator):
         """Return a copy of a nested setting, which training may change."""
         return clone(self._nested(name), safe=False)
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise if a parameter, or a field of nested settings, is not valid."""
         self._validate_params()
         for name in self._named_settings:
             nested = getattr(self, name)
             if isinstance(nested, NestedSettings):
-                nested.check()
+                nested._check()
             elif isinstance(nested, BaseEstimator):
                 nested._validate_params()
