@@ -11,12 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_digits
+from sklearn.utils.fixes import parse_version
 
 from sk_equivae import EquiVAEClassifier
+from sk_equivae.io.onnx import MIN_TORCH
 
 fastapi = pytest.importorskip("fastapi", reason="fastapi is not installed")
 uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+pytestmark = pytest.mark.skipif(
+    parse_version(torch.__version__) < parse_version(MIN_TORCH),
+    reason=f"export to ONNX needs PyTorch {MIN_TORCH}",
+)
 RECIPE = Path(__file__).parents[1] / "examples" / "serve.py"
 
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from sklearn.utils.fixes import parse_version
 from torch import Tensor, nn
 
 from .._version import __version__
@@ -36,6 +37,8 @@ WHAT = {
 }
 # The oldest version of the operators that PyTorch's exporter writes: most runtimes read it.
 OPSET = 18
+# The exporters of 2.6 and 2.9 fix the number of rows, or fail; those between are untried.
+MIN_TORCH = "2.13"
 
 
 # -------------------------------------------------------------------- the graphs
@@ -155,7 +158,7 @@ def make_onnx(
     Raises
     ------
     ImportError
-        If onnxscript is not installed.
+        If onnxscript is not installed, or PyTorch is too old.
     """
     onnxscript = _import_onnxscript()
     # a copy without torch.compile, and on the CPU
@@ -216,6 +219,11 @@ def write_onnx(path: Path, model: FittedModel, what: str, rule: str, representat
 
 
 def _import_onnxscript() -> Any:
+    if parse_version(torch.__version__) < parse_version(MIN_TORCH):
+        raise ImportError(
+            f"Export to ONNX needs PyTorch {MIN_TORCH} or newer, whose exporter leaves the number "
+            f"of rows open; got {torch.__version__}."
+        )
     try:
         import onnxscript
     except ImportError as error:

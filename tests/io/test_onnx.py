@@ -18,12 +18,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.fixes import parse_version
 from torch import nn
 
 import sk_equivae
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks
 from sk_equivae.io.float64 import convolve, mean_pool
+from sk_equivae.io.onnx import MIN_TORCH
 
+pytestmark = pytest.mark.skipif(
+    parse_version(torch.__version__) < parse_version(MIN_TORCH),
+    reason=f"export to ONNX needs PyTorch {MIN_TORCH}",
+)
 NETWORKS = {"hidden": (8, 6), "filters": (3, 4), "dense": 8}
 BATCHES = (1, 2, 7, 60)
 
@@ -237,3 +243,11 @@ def test_pipelines_need_skl2onnx(monkeypatch):
     monkeypatch.delitem(sys.modules, "sk_equivae.onnx", raising=False)
     with pytest.raises(ImportError, match=r"skl2onnx: pip install 'sk-equivae\[onnx\]'"):
         import sk_equivae.onnx  # noqa: F401
+
+
+def test_an_old_torch_is_named(monkeypatch, tmp_path):
+    X, y = digits()
+    model = EquiVAEClassifier(latent_dim=2, max_epochs=1, random_state=0).fit(X, y)
+    monkeypatch.setattr(torch, "__version__", "2.6.0")
+    with pytest.raises(ImportError, match=f"needs PyTorch {MIN_TORCH} or newer.*got 2.6.0"):
+        model.to_onnx(tmp_path / "model.onnx")
