@@ -1,11 +1,13 @@
 """Training, prediction and generation on a device that is not the CPU (see `_elsewhere`)."""
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from sk_equivae import explore
+from sk_equivae import explore, load
 from tests._elsewhere import DEVICE, Elsewhere, elsewhere
 
 RULES = ("prototype", "posterior", "likelihood")
@@ -72,3 +74,15 @@ def test_early_stopping(make, digits):
     with elsewhere():
         model = make(device=DEVICE, max_epochs=2, early_stopping=True).fit(*digits)
     assert np.isfinite([row["valid_loss"] for row in model.history_]).all()
+
+
+def test_what_was_trained_there_is_read_here(make, digits, tmp_path):
+    X, y = digits
+    with elsewhere():
+        model = make(device=DEVICE, max_epochs=1).fit(X, y)
+        expected = model.predict_proba(X)
+        model.save(tmp_path / "model.equivae")
+        pickled = pickle.dumps(model)
+    for again in (load(tmp_path / "model.equivae"), pickle.loads(pickled)):
+        assert not any(isinstance(p, Elsewhere) for p in again.model_.module.parameters())
+        np.testing.assert_allclose(again.predict_proba(X), expected, rtol=1e-4, atol=1e-6)
