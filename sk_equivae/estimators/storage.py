@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import sklearn
 import torch
+from sklearn.base import is_classifier
 
 from .._version import __version__
 from .._warnings import warn_user
@@ -174,7 +175,7 @@ class StorableEstimator(GenerativeEstimator):
         self._check_ready()
         to_archive(self, Path(path))
 
-    def to_onnx(self, path: Any, what: str = "predict_proba") -> None:
+    def to_onnx(self, path: Any, what: str = "auto") -> None:
         """Write one ONNX graph, for use without Python and PyTorch.
 
         The graph takes rows as they were in `fit`: shape, units and dtype. Normalisation,
@@ -187,11 +188,12 @@ class StorableEstimator(GenerativeEstimator):
         ----------
         path : path-like
             The file, in a folder that exists; by custom its name ends in ".onnx".
-        what : {"predict_proba", "transform", "decode"}, default="predict_proba"
+        what : {"auto", "predict_proba", "transform", "decode"}, default="auto"
             From X to `probabilities`, by the rule of `predict_with`; from X to `Z`, by
             `representation`; or from `r` and `v`, in the dtype of the networks, to X. With
             `predict_with="likelihood"` the graph decodes each row for all classes at the same
-            time: pass fewer rows at once if memory is short.
+            time: pass fewer rows at once if memory is short. "auto" is "predict_proba" for a
+            classifier and "transform" for a transformer.
 
         See Also
         --------
@@ -200,6 +202,8 @@ class StorableEstimator(GenerativeEstimator):
         from ..io.onnx import write_onnx  # imports PyTorch's exporter, which takes a second
 
         self._check_ready()
+        if what == "auto":
+            what = "predict_proba" if is_classifier(self) else "transform"
         write_onnx(Path(path), self.model_, what, self.predict_with, self.representation)
 
     @classmethod

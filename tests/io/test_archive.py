@@ -119,6 +119,11 @@ def test_training_goes_on_after_loading(make, blobs, tmp_path):
         load(tmp_path / "model.equivae").set_params(latent_dim=7, warm_start=True).fit(X, y)
 
 
+def test_a_generator_that_was_stored_is_no_other(make, blobs, tmp_path):
+    make(random_state=np.random.RandomState(3)).fit(*blobs).save(tmp_path / "model.equivae")
+    assert load(tmp_path / "model.equivae").partial_fit(*blobs).n_iter_ == 3
+
+
 class Body(torch.nn.Linear):
     def __init__(self, shape):
         super().__init__(*shape, 5)

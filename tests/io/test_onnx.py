@@ -251,3 +251,11 @@ def test_an_old_torch_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(torch, "__version__", "2.6.0")
     with pytest.raises(ImportError, match=f"needs PyTorch {MIN_TORCH} or newer.*got 2.6.0"):
         model.to_onnx(tmp_path / "model.onnx")
+
+
+def test_by_default_the_graph_does_what_the_estimator_is_for(tmp_path):
+    X, y = digits()
+    for kind, output in ((EquiVAEClassifier, "probabilities"), (EquiVAETransformer, "Z")):
+        kind(latent_dim=2, max_epochs=1, random_state=0).fit(X, y).to_onnx(tmp_path / "model.onnx")
+        session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+        assert [given.name for given in session.get_outputs()] == [output]

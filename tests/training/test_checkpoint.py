@@ -119,6 +119,15 @@ def test_what_does_not_change_the_result_may_change(make, blobs, tmp_path):
     model.set_params(verbose=0, callbacks=[], predict_with="posterior").fit(*blobs)
 
 
+def test_a_function_of_the_user_may_be_another_object(make, blobs, tmp_path, assert_same):
+    def augments():
+        return [lambda x: x + 0.1 for _ in range(3)]  # alive at once, so at three addresses
+
+    first, second, third = augments()
+    model = crash(make(checkpoint=tmp_path / "state", augment=first), *blobs, 3)
+    assert_same(model.set_params(augment=second).fit(*blobs), make(augment=third).fit(*blobs))
+
+
 def test_a_file_that_is_no_checkpoint(make, blobs, tmp_path):
     (tmp_path / "state").write_text("a diary")
     with pytest.raises(ArchiveError, match="no archive"):
