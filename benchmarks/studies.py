@@ -30,6 +30,7 @@ OFF = {
     "objective__alignment": None,
     "objective__graph": None,
     "objective__discriminant": None,
+    "objective__experts": None,
     "objective__prototype_weight": 0.0,
     "networks__batch_norm": False,
     "objective__kl_warmup": 0.0,

@@ -13,7 +13,7 @@ from .estimators import EquiVAEClassifier, EquiVAETransformer, load
 from .explore import explore
 from .files import ArchiveError
 from .training.augment import RandomAffine, SwapFeatures
-from .training.pseudo_labels import Alignment, Discriminant, Graph
+from .training.pseudo_labels import Alignment, Discriminant, Experts, Graph
 from .training.settings import Networks, Objective
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Discriminant",
     "EquiVAEClassifier",
     "EquiVAETransformer",
+    "Experts",
     "Graph",
     "InterpolationDisplay",
     "LatentGridDisplay",

@@ -29,6 +29,7 @@ PLAIN = {
     "alignment": None,
     "graph": None,
     "discriminant": None,
+    "experts": None,
 }
 
 

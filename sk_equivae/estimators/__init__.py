@@ -32,7 +32,7 @@ def load(path: Any, *, objects: dict[str, Any] | None = None, device: str = "aut
     Returns
     -------
     estimator : EquiVAEClassifier or EquiVAETransformer
-        The fitted estimator. It has neither `net_` nor `transduction_`.
+        The fitted estimator. It has no `net_`, `transduction_` or `evidence_`.
 
     Examples
     --------

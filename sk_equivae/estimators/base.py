@@ -17,6 +17,7 @@ from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
+from ..training.pseudo_labels import Report, unlabeled_share
 from ..training.summary import Trained
 from ..training.train import Previous, train
 from .going_on import check_can_go_on, fixed_parameters
@@ -54,6 +55,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     history_: list[dict[str, Any]]
     n_iter_: int
     transduction_: NDArray[Any]
+    evidence_: Report | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,7 +210,12 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         history = self.history_ if go_on else []
         self.model_, self.net_ = trained.model, trained.net
         self._trained_with = fixed_parameters(self, incremental=True)
-        self.history_ = [*history, *trained.net.take_history()]
+        self.evidence_ = trained.report
+        rows = trained.net.take_history()
+        if trained.report is not None:
+            share = unlabeled_share(trained.report)
+            rows = [{**row, "unlabeled_share": share} for row in rows]
+        self.history_ = [*history, *rows]
         for epoch, row in enumerate(self.history_, start=1):
             row["epoch"] = epoch
         self.n_iter_ = len(self.history_)

@@ -183,6 +183,13 @@ class Parameters(NestedSettings):
     transduction_ : ndarray of shape (n,)
         One label per training row: the given one, or the predicted one for unlabelled rows.
 
+    evidence_ : dict of dict or None
+        What was found out about the unlabelled rows of a table before training. For each
+        opinion: its `weight`, whether it learns `from_labels` alone, and its `accuracy` and
+        `log_loss` on held-out labels. If unlabelled rows were of no use, all opinions that use
+        them have the weight 0, and `unlabeled_share` is 0 in `history_`. None for images and
+        if all rows are labelled. Not available after `load`.
+
     history_ : list of dict
         One dict per epoch, with the terms of the objective for training and validation. They are
         described in `sk_equivae.model.bounds` and `sk_equivae.training.terms`. Use

@@ -227,6 +227,6 @@ class StorableEstimator(GenerativeEstimator):
         Returns
         -------
         estimator : object
-            The fitted estimator. It has neither `net_` nor `transduction_`.
+            The fitted estimator. It has no `net_`, `transduction_` or `evidence_`.
         """
         return from_archive(Path(path), {cls.__name__: cls}, objects or {}, device)

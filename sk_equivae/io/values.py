@@ -13,13 +13,22 @@ from sklearn.base import BaseEstimator
 
 from ..files.errors import ArchiveError
 from ..training.augment import RandomAffine, SwapFeatures
-from ..training.pseudo_labels import Alignment, Discriminant, Graph
+from ..training.pseudo_labels import Alignment, Discriminant, Experts, Graph
 from ..training.settings import Networks, Objective
 
 # The only classes that an archive can name.
 SETTINGS: dict[str, type[BaseEstimator]] = {
     cls.__name__: cls
-    for cls in (Objective, Networks, RandomAffine, SwapFeatures, Alignment, Graph, Discriminant)
+    for cls in (
+        Objective,
+        Networks,
+        RandomAffine,
+        SwapFeatures,
+        Alignment,
+        Graph,
+        Discriminant,
+        Experts,
+    )
 }
 # What the labels of classes may be; a dtype of another kind is refused.
 LABEL_KINDS = "biufUO"

@@ -11,7 +11,7 @@ from ..model.bounds import CountedRows, semi_supervised_elbo
 from ..model.complements import ComplementPool
 from ..model.module import EquiVAEModule
 from .augment import Augment
-from .pseudo_labels import Source, UnlabeledRows, confident_targets, truncate
+from .pseudo_labels import Experts, Report, Source, UnlabeledRows, confident_targets, truncate
 from .settings import Objective, Plan
 from .terms import TERMS, ClassMemory, View, accuracy, term_weights
 
@@ -63,6 +63,16 @@ class EquiVAEObjective(nn.Module):
         self.augment = augment
         self.weights = term_weights(objective, plan)
         self.kl_weight = 1.0
+
+    @property
+    def experts(self) -> Experts | None:
+        """The source that weighs opinions on tabular rows, if there is one."""
+        return next((source for source in self.sources if isinstance(source, Experts)), None)
+
+    @property
+    def report(self) -> Report | None:
+        """What the experts found out before training; None if they were not asked."""
+        return None if self.experts is None else self.experts.report_
 
     @property
     def term_names(self) -> list[str]:
@@ -129,19 +139,29 @@ class EquiVAEObjective(nn.Module):
         logits = module.classify(changed, f_inv, generator if self.training else None)
         q_y = F.one_hot(y.clamp(min=0), len(self.log_prior)).to(x.dtype)
         if len(positions):
-            if teacher is not None:
+            if self.learns_evidence(inputs):
+                believed = inputs["evidence"][positions]
+            elif teacher is not None:
                 believed = self._believe(x[positions], positions, teacher, inputs.get("evidence"))
             elif changed is x:
                 believed = logits[positions].softmax(dim=1)
             else:
                 believed = module.classify(x[positions]).softmax(dim=1)
             q_y = q_y.index_put((positions,), believed)
-        targets = confident_targets(y, q_y, self.settings.confidence)
+        # the experts' probabilities are learnt as they are; other beliefs only if confident
+        soft = q_y if self.learns_evidence(inputs) else None
+        targets = confident_targets(y, q_y, self.settings.confidence if soft is None else 0.0)
         q_y = truncate(q_y, self.settings.class_threshold, self.settings.max_classes)
         labeled, unlabeled = _mean_weights(y, inputs["weight"])
         return View(
-            module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions, self.memory
+            module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions, self.memory,
+            soft,
         )  # fmt: skip
+
+    @staticmethod
+    def learns_evidence(inputs: dict[str, Tensor]) -> bool:
+        """Whether a batch has class probabilities from `Experts`, who judge tabular rows."""
+        return "evidence" in inputs and inputs["x"].ndim == 2
 
     def _believe(
         self, x: Tensor, positions: Tensor, teacher: EquiVAEModule, evidence: Tensor | None

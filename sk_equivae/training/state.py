@@ -78,6 +78,7 @@ def state_of(net: Any, epoch: int, n_batches: int) -> tuple[dict[str, Any], Tens
         "history": history,
         "batches": batches,
         "batch_sizes": [size for _, size in collected],
+        "report": _plain_report(net.criterion_.report),
     }
     tensors = {
         prefix + name: value.detach().cpu().numpy()
@@ -93,6 +94,11 @@ def restore(net: Any, saved: Saved) -> None:
     net.module_.load_state_dict(saved.part("module."))
     net.module_.n_steps = manifest["n_steps"]
     net.criterion_.memory.load_state_dict(saved.part("memory."))
+    if net.criterion_.experts is not None and manifest.get("report") is not None:
+        net.criterion_.experts.report_ = {
+            name: {key: np.nan if value is None else value for key, value in row.items()}
+            for name, row in manifest["report"].items()
+        }
     for i, mean in saved.part("source.").items():
         net.criterion_.sources[int(i)].mean_ = mean.to(net.criterion_.log_prior)
     optimizer = net.optimizer_.state_dict()
@@ -124,6 +130,11 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
         for key, value in row.items()
         if isinstance(value, bool | int | float | str)
     }
+
+
+def _plain_report(report: dict[str, dict[str, Any]] | None) -> Any:
+    """Return what the experts found out as JSON holds it."""
+    return None if report is None else {name: _plain(row) for name, row in report.items()}
 
 
 def _callback_state(callback: Any) -> tuple[Any, dict[str, Tensor]]:

@@ -18,7 +18,7 @@ from ..model.module import EquiVAEModule
 from .averaging import Averaged
 from .batches import Codes, OrderedBatches, TrainingRows
 from .net import EquiVAENet
-from .pseudo_labels import confident_targets
+from .pseudo_labels import Report, confident_targets
 from .settings import TrainingSettings
 
 # Number of rows that statistics of the trained networks are computed from, at most.
@@ -26,11 +26,12 @@ SOME_ROWS = 16_384
 
 
 class Trained(NamedTuple):
-    """The result of training: the model, the net, and one class code per row."""
+    """The result of training: the model, the net, one class code per row, and the evidence."""
 
     model: FittedModel
     net: EquiVAENet
     codes: Codes
+    report: Report | None = None
     checkpoint_error: OSError | None = None
 
 
@@ -59,7 +60,10 @@ def summarize(
     """
     # copied if there is no teacher, since the networks may be trained further
     module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
-    means = class_means(module, data, settings.objective)
+    report = net.criterion_.report
+    # rows that were learnt with the experts' probabilities belong to their most probable class
+    confidence = settings.objective.confidence if report is None else 0.0
+    means = class_means(module, data, settings.objective.complement_pool, confidence)
     embeddings = means.means
     if old is not None:
         embeddings = means.update_means(torch.from_numpy(old.class_embeddings), settings.m_max)
@@ -80,21 +84,23 @@ def summarize(
         trained=np.arange(len(classes)),
     )
     codes = model.fill_codes(data.X, data.codes, settings.predict_with)
-    return Trained(with_styles(model, data.X, codes), net, codes)
+    return Trained(with_styles(model, data.X, codes), net, codes, report)
 
 
-def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> ClassMeans:
+def class_means(
+    module: EquiVAEModule, data: TrainingRows, complement_pool: str, confidence: float
+) -> ClassMeans:
     """Return the mean embedding of the labelled and confident rows of each class."""
     means = ClassMeans(module.n_classes, module.n_hidden)
     rows = data.rows
-    if objective.complement_pool == "labeled":
+    if complement_pool == "labeled":
         rows = rows[data.own_codes >= 0]
 
     def add(x: Tensor, y: Tensor, weight: Tensor) -> None:
         h = module.invariant.embed(x)
         if bool((y < 0).any()):
             q_y = module.classify(x, module.invariant.head(h)).softmax(dim=1)
-            y = confident_targets(y, q_y, objective.confidence)
+            y = confident_targets(y, q_y, confidence)
         means.update(h, y, weight)
 
     normalized = NormalizedRows(data.X, data.spec, module.like, rows)

@@ -5,7 +5,7 @@ is not 0. `history_` records its average per row, next to the terms of `sk_equiv
 
 ==================  ========================================================
 `log_q_y`           log q(y | x) of labelled rows, added to Eq. 4
-`consistency`       log q(y | x) of confident unlabelled rows
+`consistency`       log q(y | x) of confident, or of weighed, unlabelled rows
 `prototype`         log-probability of a row's class by distance to the prototypes
 `linear`            log-probability of a row's class by a linear function of f_inv(x)
 `accuracy`          accuracy of q(y | x) on labelled rows; augmented, in training
@@ -26,6 +26,9 @@ from ..model.complements import leave_one_out
 from ..model.module import EquiVAEModule
 from ..model.rules import prototype_logits
 from .settings import Objective, Plan
+
+# Smallest log-probability that counts.
+LOWEST = -1e4
 
 
 class ClassMemory(nn.Module):
@@ -79,6 +82,8 @@ class View:
         Positions of the unlabelled rows.
     memory : ClassMemory
         Mean embeddings of the classes in earlier batches.
+    soft : Tensor of shape (n, n_classes) or None
+        Class probabilities to learn instead of `targets`.
     """
 
     module: EquiVAEModule
@@ -93,9 +98,16 @@ class View:
     unlabeled: Tensor
     positions: Tensor
     memory: "ClassMemory"
+    soft: Tensor | None = None
 
     def log_probability(self, logits: Tensor) -> Tensor:
-        """Return the log-probability of the target of each row; 0 for rows without a target."""
+        """Return the log-probability of the target of each row; 0 for rows without a target.
+
+        With `soft` it is the expectation over the classes, the negative cross-entropy.
+        """
+        if self.soft is not None:
+            # a class that was not seen yet has probability 0
+            return (self.soft * logits.log_softmax(dim=1).clamp(min=LOWEST)).sum(dim=1)
         return -F.cross_entropy(logits, self.targets, ignore_index=-1, reduction="none")
 
 

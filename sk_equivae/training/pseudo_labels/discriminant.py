@@ -1,52 +1,24 @@
-"""A linear discriminant that complements the graph for tabular rows.
+"""A linear discriminant that also learns from unlabelled rows, for tabular rows.
 
-The features of tabular rows differ in unit and relevance, so nearest neighbours may belong to
-different classes. If the classes are normal with the same covariance, a linear discriminant
-finds the relevant directions once it can learn from the labels of the graph. Whether it fits the
-data shows at its decision boundary, which should separate no more neighbours from each other than
-the graph's own classes do.
+If the classes are normal with the same covariance, unlabelled rows tell where the classes are and
+which directions matter. `Experts` finds out whether that is of use for the rows at hand.
 """
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from .source import Codes, Floats, Problem, Source
+from .source import Codes, Floats, Opinion, Problem, Source
 
 # Added to the variances, so that a constant feature has no influence. Features have variance 1.
 SMALLEST_VARIANCE = 1e-6
-
-
-def cut_fraction(graph: csr_array, codes: Codes) -> float:
-    """Return the fraction of the edges of a graph that connect rows of different classes.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Weights of the edges.
-    codes : ndarray of shape (n,)
-        The class of each row.
-
-    Returns
-    -------
-    fraction : float
-        Weight of these edges, relative to all edges.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> path = csr_array(np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1))
-    >>> cut_fraction(path, np.array([0, 0, 1, 1, 1]))
-    0.25
-    """
-    edges = graph.tocoo()
-    return float(np.average(codes[edges.row] != codes[edges.col], weights=edges.data))
+# Smallest probability of a class, so that a single opinion does not rule it out.
+SMALLEST = 1e-4
 
 
 def fit_discriminant(Z: Floats, posterior: Floats, prior: Floats) -> Callable[[Floats], Floats]:
@@ -93,23 +65,20 @@ def fit_discriminant(Z: Floats, posterior: Floats, prior: Floats) -> Callable[[F
 
 
 class Discriminant(Source):
-    r"""Mix the class probabilities of the graph with those of a linear discriminant.
+    """Offer the opinion of a linear discriminant that learns from unlabelled rows too.
 
-    .. math:: g(y|x) = (1 - \tau) \, g_{graph}(y|x) + \tau \, d(y|x)
-
-    The discriminant is fitted to this mixture in turn, for several rounds. This is expectation
-    maximisation in which given labels stay fixed. It needs the graph, and is used for tabular
-    rows only.
+    It is fitted to the labelled rows first, and then several times to all rows with the class
+    probabilities that it gives them. This is expectation maximisation in which given labels stay
+    fixed. For tabular rows only; `Experts` weighs it.
 
     Parameters
     ----------
     n_rounds : int, default=10
         Rounds of expectation maximisation.
-    max_weight : float, default=0.99
-        Largest weight :math:`\tau` of the discriminant.
-    max_cut_ratio : float, default=2
-        The weight falls to 0 as the classes of the discriminant separate more neighbours than
-        those of the graph do, and is 0 once they separate this many times as many.
+    n_components : int, default=100
+        Rows with more features are reduced to this many principal components.
+    max_rows : int, default=16384
+        Largest number of unlabelled rows to learn from.
 
     Examples
     --------
@@ -121,100 +90,84 @@ class Discriminant(Source):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "max_weight": [Interval(Real, 0, 1, closed="left")],
-        "max_cut_ratio": [Interval(Real, 1, None, closed="neither")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "max_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, *, n_rounds: int = 10, max_weight: float = 0.99, max_cut_ratio: float = 2.0):
+    def __init__(self, *, n_rounds: int = 10, n_components: int = 100, max_rows: int = 16_384):
         self.n_rounds = n_rounds
-        self.max_weight = max_weight
-        self.max_cut_ratio = max_cut_ratio
+        self.n_components = n_components
+        self.max_rows = max_rows
 
     def prepare(self, problem: Problem) -> None:
-        """Mix the discriminant into the class probabilities of the graph.
+        """Offer an opinion on tabular rows.
 
         Parameters
         ----------
         problem : Problem
-            The rows and labels, after `Graph.prepare`; its `posterior` is replaced.
+            The rows and labels; an opinion is added to it.
         """
-        if problem.graph is None or problem.data.spec.is_image:
+        if problem.data.spec.is_image or not (problem.data.own_codes < 0).any():
             return
-        assert problem.Z is not None
-        assert problem.posterior is not None
-        codes = problem.data.codes[problem.rows]
-        problem.posterior = self.mix(problem.Z, problem.graph, problem.posterior, codes)
+        codes = problem.data.own_codes
+        labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        rng = np.random.RandomState(problem.seed)
+        some = np.concatenate([labeled, rng.permutation(unlabeled)[: self.max_rows]])
+        Z = problem.features(some).astype(float)
+        reduce = self._reduction(Z, problem.seed)
+        Z = reduce(Z)
 
-    def weight(self, graph: csr_array, by_discriminant: Codes, by_graph: Codes) -> float:
-        """Return the weight of the discriminant; see `max_weight` and `max_cut_ratio`.
+        def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
+            classify = self.fit(Z, codes[some], problem.n_classes)
 
-        Parameters
-        ----------
-        graph : csr_array of shape (n, n)
-            Graph of nearest neighbours.
-        by_discriminant, by_graph : ndarray of shape (n,)
-            Class codes of the rows by the discriminant and by the graph.
+            def ask(positions: NDArray[np.intp]) -> Floats:
+                rows = reduce(problem.features(positions).astype(float))
+                return np.log(classify(rows) + SMALLEST)
 
-        Returns
-        -------
-        weight : float
-            A value in [0, `max_weight`].
+            return ask
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.sparse import csr_array
-        >>> from sk_equivae.training.pseudo_labels import Discriminant
-        >>> path = csr_array(np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1))
-        >>> once, often = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 1])
-        >>> Discriminant().weight(path, once, once), Discriminant().weight(path, often, once)
-        (0.99, 0.0)
-        """
-        own = cut_fraction(graph, by_graph)
-        excess = cut_fraction(graph, by_discriminant) - own
-        if excess <= 0:
-            return self.max_weight
-        most = (self.max_cut_ratio - 1) * own
-        return self.max_weight * float(max(0.0, 1 - excess / most)) if most else 0.0
+        problem.opinions.append(Opinion("discriminant", learn, from_labels=False))
 
-    def mix(self, Z: Floats, graph: csr_array, posterior: Floats, codes: Codes) -> Floats:
-        """Return the mixture of the graph's posterior and the discriminant's.
+    def _reduction(self, Z: Floats, seed: int) -> Callable[[Floats], Floats]:
+        """Return a function that reduces rows with many features."""
+        if Z.shape[1] <= self.n_components:
+            return lambda rows: rows
+        from sklearn.decomposition import PCA
+
+        n_components = min(self.n_components, len(Z))
+        return PCA(n_components, svd_solver="randomized", random_state=seed).fit(Z).transform
+
+    def fit(self, Z: Floats, codes: Codes, n_classes: int) -> Callable[[Floats], Floats]:
+        """Fit the discriminant to labelled and unlabelled rows.
 
         Parameters
         ----------
         Z : ndarray of shape (n, n_features)
             The rows.
-        graph : csr_array of shape (n, n)
-            Graph of nearest neighbours.
-        posterior : ndarray of shape (n, n_classes)
-            Class probabilities by the graph; uniform for rows that no label reaches.
         codes : ndarray of shape (n,)
             Class codes; -1 for unlabelled rows.
+        n_classes : int
+            Number of classes.
 
         Returns
         -------
-        posterior : ndarray of shape (n, n_classes)
-            The mixture.
+        classify : callable
+            As of `fit_discriminant`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Z = np.array([[0.0], [0.1], [0.2], [3.0], [3.1], [3.2]])
+        >>> classify = Discriminant().fit(Z, np.array([0, -1, -1, 1, -1, -1]), 2)
+        >>> classify(Z).argmax(axis=1)
+        array([0, 0, 0, 1, 1, 1])
         """
-        n_classes = posterior.shape[1]
         labeled = codes >= 0
-        counts = np.bincount(codes[labeled], minlength=n_classes)
-        known = labeled | (np.ptp(posterior, axis=1) > 0)
-        part = graph[known][:, known]
-        n_present = np.count_nonzero(counts)
-        if n_present < 2 or np.count_nonzero(known) <= n_present or part.nnz == 0:
-            return posterior  # there is nothing to learn
-        Z = Z.astype(float)
-
-        def with_labels(probability: Floats) -> Floats:
-            probability = probability * (counts > 0)
-            probability[labeled] = np.eye(n_classes)[codes[labeled]]
-            return (probability / probability.sum(axis=1, keepdims=True))[known]
-
-        by_graph = with_labels(posterior).argmax(axis=1)
-        mixture = posterior
+        known = np.eye(n_classes)[codes[labeled]]  # (n_labeled, n_classes)
+        prior = known.mean(axis=0)
+        classify = fit_discriminant(Z[labeled], known, prior)
         for _ in range(self.n_rounds):
-            found = fit_discriminant(Z[known], with_labels(mixture), counts / counts.sum())(Z)
-            tau = self.weight(part, with_labels(found).argmax(axis=1), by_graph)
-            mixture = (1 - tau) * posterior + tau * found
-        return mixture
+            posterior = classify(Z)
+            posterior[labeled] = known
+            classify = fit_discriminant(Z, posterior, prior)
+        return classify

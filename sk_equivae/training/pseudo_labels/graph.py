@@ -7,7 +7,7 @@ What only the graph needs of scikit-learn is imported inside functions, since it
 """
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,32 +19,44 @@ from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from ..batches import OrderedBatches, TrainingRows
-from .source import Codes, Floats, Problem, Source, UnlabeledRows, normalized
+from .source import (
+    ROWS_AT_ONCE,
+    Codes,
+    Floats,
+    Opinion,
+    Problem,
+    Source,
+    UnlabeledRows,
+    normalized,
+)
 
-ROWS_AT_ONCE = 1024
 # PCA is fitted to at most this many rows or values; more would not change the components.
 PCA_ROWS, PCA_VALUES = 4_096, 2**26
 POWERS = (0.0, *np.geomspace(0.25, 16, 13))
 # The range of a typical feature, in standard deviations.
 USUAL_DEVIATIONS = 4.0
+# Smallest probability of a class in an opinion, so that a single one does not rule it out.
+SMALLEST_OPINION = 1e-4
 
 
 class Graph(Source):
     """Spread the labels over a graph of nearest neighbours.
 
-    The resulting class probabilities are raised to a power, which is chosen by cross-validation
-    on the labels: the better the graph predicts held-out labels, the larger its influence.
+    For images, the resulting class probabilities are raised to a power, which is chosen by
+    cross-validation on the labels: the better the graph predicts held-out labels, the larger its
+    influence. For tabular rows they are one of the opinions that `Experts` weighs.
 
     Parameters
     ----------
     max_labeled : float, default=1/6
-        The graph is used only if at most this share of the rows is labelled.
+        For images, the graph is used only if at most this share of the rows is labelled.
     n_neighbors : int, default=7
         Number of nearest neighbours of each row.
     n_components : int, default=50
         Rows with more features are reduced to this many principal components.
     max_rows : int, default=65536
-        Largest number of rows in the graph. The cost grows quadratically.
+        Largest number of rows in the graph. The cost grows quadratically. A graph of tabular rows
+        has all rows, or there is none.
     alpha : (float, float), default=(0.9, 0.99)
         Range of the share of its label that a row takes from its neighbours in each step.
         Within this range it is the share of unlabelled rows: few labels have to travel far.
@@ -109,17 +121,34 @@ class Graph(Source):
         Parameters
         ----------
         problem : Problem
-            The rows and labels; `rows`, `Z`, `graph` and `posterior` are set if it is used.
+            The rows and labels. For images `rows` and `posterior` are set if the graph is used;
+            for tabular rows an opinion is added.
         """
         data, n_classes = problem.data, problem.n_classes
+        if not data.spec.is_image:
+            self._offer(problem)
+            return
         if problem.labeled_share > self.max_labeled or len(data) < 2:
             return
         rows = self._rows(data, np.random.RandomState(problem.seed))
-        Z = self._components(data, rows, problem.seed)
-        graph, codes = self.neighbors(Z), data.codes[rows]
+        graph = self.neighbors(self._components(data, rows, problem.seed))
+        codes = data.codes[rows]
         power = self.best_power(graph, codes, n_classes, problem.seed)
         problem.posterior = self.sharpen(self.spread(graph, codes, n_classes), power)
-        problem.rows, problem.Z, problem.graph = rows, Z, graph
+        problem.rows = rows
+
+    def _offer(self, problem: Problem) -> None:
+        """Add an opinion on tabular rows, if some are unlabelled and all fit into the graph."""
+        data = problem.data
+        if not (data.own_codes < 0).any() or not 2 <= len(data) <= self.max_rows:
+            return
+        graph = self.neighbors(self._components(data, data.rows, problem.seed))
+
+        def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
+            answers = np.log(self.spread(graph, codes, problem.n_classes) + SMALLEST_OPINION)
+            return lambda positions: answers[positions]
+
+        problem.opinions.append(Opinion("graph", learn, from_labels=False))
 
     def revise(self, q_y: Tensor, rows: UnlabeledRows) -> Tensor:
         r"""Return :math:`\tilde q(y|x) \propto q(y|x) \, g(y|x)`.

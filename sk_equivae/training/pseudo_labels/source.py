@@ -1,8 +1,9 @@
 """The interface of a source of class probabilities for unlabelled rows."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,13 +12,33 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from ...model.module import EquiVAEModule
-from ..batches import TrainingRows
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from ..batches import OrderedBatches, TrainingRows
 
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.integer[Any]]
+
+# Rows that are read at a time.
+ROWS_AT_ONCE = 1024
+
+
+class Opinion(NamedTuple):
+    """A way to classify the rows of a fit, which can be asked with some labels hidden.
+
+    Attributes
+    ----------
+    name : str
+        Its name in `evidence_`.
+    learn : callable
+        Takes the class codes of all rows of `Problem.data`, -1 for unlabelled and hidden ones.
+        Returns a function from positions of rows to their log-probabilities, of shape
+        (n_positions, n_classes).
+    from_labels : bool
+        Whether it learns from labelled rows alone.
+    """
+
+    name: str
+    learn: Callable[[Codes], Callable[[NDArray[np.intp]], Floats]]
+    from_labels: bool
 
 
 @dataclass
@@ -36,10 +57,8 @@ class Problem:
         Positions of the rows of `data.X` that a source has class probabilities for.
     posterior : ndarray of shape (n_known, n_classes) or None
         Class probabilities of these rows.
-    Z : ndarray of shape (n_known, n_components) or None
-        Features of these rows, scaled so that distances are meaningful.
-    graph : csr_array of shape (n_known, n_known) or None
-        Graph of nearest neighbours among these rows.
+    opinions : list of Opinion
+        Ways to classify tabular rows, for `Experts` to weigh.
     """
 
     data: TrainingRows
@@ -47,8 +66,15 @@ class Problem:
     seed: int
     rows: NDArray[np.intp] | None = None
     posterior: Floats | None = None
-    Z: Floats | None = None
-    graph: "csr_array | None" = None
+    opinions: list[Opinion] = field(default_factory=list)
+
+    def features(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return normalised rows, flat, at positions in `data`."""
+        part = self.data.subset(self.data.rows[positions])
+        batches = OrderedBatches(part, ROWS_AT_ONCE)
+        return np.concatenate(
+            [inputs["x"].flatten(1).cpu().float().numpy() for inputs, _ in batches]
+        )
 
     @cached_property
     def labeled_share(self) -> float:

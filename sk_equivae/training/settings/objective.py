@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..pseudo_labels import Alignment, Discriminant, Graph, Source, Teacher
+from ..pseudo_labels import Alignment, Discriminant, Experts, Graph, Source, Teacher
 from .nested import NestedSettings
 
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -55,7 +55,8 @@ class Objective(NestedSettings):
     confidence : float in [0, 1], default=0.8
         An unlabelled row is confident, and used like a labelled one, if q(y|x) of its most
         probable class is at least this. Increase it if wrong labels spread; decrease it if too
-        few rows are used.
+        few rows are used. Not used for tabular rows that `experts` have weighed: these count
+        for each class as much as it is probable.
     complement_pool : {"confident", "labeled"}, default="confident"
         The rows that r_y is computed from: labelled and confident unlabelled rows, or labelled
         rows only, as in the paper.
@@ -63,12 +64,19 @@ class Objective(NestedSettings):
         Correct q(y|x) of unlabelled rows so that their classes are as frequent as among the
         labelled rows. Set it to None if you know that they are not.
     graph : "auto", None or Graph, default="auto"
-        Spread labels over a graph of nearest neighbours before training, and multiply q(y|x) of
-        unlabelled rows by the result. Used if few rows are labelled. Set it to None if nearest
+        Spread labels over a graph of nearest neighbours before training. For images, q(y|x) of
+        unlabelled rows is multiplied by the result if few rows are labelled. For tabular rows
+        the result is one of the opinions that `experts` weighs. Set it to None if nearest
         neighbours often belong to different classes. Not used by `partial_fit`, nor if
         `teacher_decay` is 0.
     discriminant : "auto", None or Discriminant, default="auto"
-        Mix the result of the graph with that of a linear discriminant. For tabular rows only.
+        A linear discriminant that learns from unlabelled rows too. For tabular rows only: it is
+        one of the opinions that `experts` weighs.
+    experts : "auto", None or Experts, default="auto"
+        Classifiers of the labelled rows. For tabular rows, their opinions and those of graph and
+        discriminant are weighed by held-out labels, and the networks learn the result for the
+        unlabelled rows. With None they learn from their own confident predictions, as for
+        images. Not used by `partial_fit`, nor if `teacher_decay` is 0.
     labeled_fraction : float in [0, 1], default=1/3
         Smallest fraction of labelled rows in a batch with unlabelled rows. If labels are few,
         their rows are repeated within an epoch, but not within a batch.
@@ -96,6 +104,7 @@ class Objective(NestedSettings):
         "alignment": {"auto": Alignment},
         "graph": {"auto": Graph},
         "discriminant": {"auto": Discriminant},
+        "experts": {"auto": Experts},
     }
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "labeled_share": [StrOptions({"auto"}), _FRACTION],
@@ -112,6 +121,7 @@ class Objective(NestedSettings):
         "alignment": [None, StrOptions({"auto"}), Source],
         "graph": [None, StrOptions({"auto"}), Source],
         "discriminant": [None, StrOptions({"auto"}), Source],
+        "experts": [None, StrOptions({"auto"}), Source],
         "labeled_fraction": [_FRACTION],
         "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "lr_decay": [None, StrOptions({"cosine"})],
@@ -135,6 +145,7 @@ class Objective(NestedSettings):
         alignment: Any = "auto",
         graph: Any = "auto",
         discriminant: Any = "auto",
+        experts: Any = "auto",
         labeled_fraction: float = 1 / 3,
         max_batch_size: Any = "auto",
         lr_decay: str | None = "cosine",
@@ -154,6 +165,7 @@ class Objective(NestedSettings):
         self.alignment = alignment
         self.graph = graph
         self.discriminant = discriminant
+        self.experts = experts
         self.labeled_fraction = labeled_fraction
         self.max_batch_size = max_batch_size
         self.lr_decay = lr_decay
@@ -169,7 +181,8 @@ class Objective(NestedSettings):
         """
         if self.teacher_decay == 0:
             return []
-        given = (self._resolved(name) for name in ("alignment", "graph", "discriminant"))
+        names = ("alignment", "graph", "discriminant", "experts")
+        given = (self._resolved(name) for name in names)
         return [Teacher(), *(source for source in given if source is not None)]
 
 
@@ -192,6 +205,7 @@ def paper_objective() -> Objective:
         alignment=None,
         graph=None,
         discriminant=None,
+        experts=None,
         max_batch_size=512,
         lr_decay=None,
     )

@@ -1,0 +1,240 @@
+"""Classifiers of the labels alone, weighed together with the graph and the discriminant.
+
+Unlabelled rows help where they reveal the classes, and mislead where they do not. Which it is,
+held-out labels tell: every opinion on the unlabelled rows counts as much as it has earned there.
+What only the experts need of scikit-learn is imported inside functions, as in `graph`.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .pooling import Verdict, held_out, judge
+from .source import Codes, Floats, Opinion, Problem, Source
+
+# Probability that is added to each class, so that a single opinion does not rule it out.
+SMALLEST = 1e-3
+CHUNK = 16_384
+
+# For each opinion: its weight, whether it learns from labels alone, and how good it is alone.
+Report = dict[str, dict[str, Any]]
+
+
+def usual_classifiers() -> list[Any]:
+    """Return classifiers that differ in their assumptions: lines, boxes and neighbourhoods."""
+    from sklearn.ensemble import ExtraTreesClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import SVC
+
+    return [LogisticRegression(max_iter=500), ExtraTreesClassifier(), SVC()]
+
+
+class Experts(Source):
+    """Weigh opinions on unlabelled tabular rows by how well they predict held-out labels.
+
+    The opinions are those of classifiers that are fitted to the labelled rows alone, of the
+    graph of neighbours and of the discriminant. Their weighed product is what the networks
+    learn about the unlabelled rows. What the networks themselves predict has no part in it, since
+    it is not known how good they are on held-out labels. `evidence_` of the estimator tells the
+    weights.
+
+    Parameters
+    ----------
+    classifiers : "auto", None or list of classifiers, default="auto"
+        Classifiers with `predict_proba` or `decision_function`. "auto" is logistic regression,
+        extremely randomised trees and a support vector machine. With None only graph and
+        discriminant are weighed.
+    n_folds, n_repeats : int, default=5 and 2
+        Folds in which labels are hidden, and how often they are drawn.
+    strength : float, default=3.0
+        How strongly the weights are drawn towards equal ones. Its unit is the log-likelihood of
+        held-out labels, so it matters less as there are more labels.
+    max_labeled : int, default=5000
+        Largest number of labelled rows to learn from.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sk_equivae import EquiVAEClassifier, Experts, Objective
+    >>> experts = Experts(classifiers=[GaussianNB()])
+    >>> EquiVAEClassifier(objective=Objective(experts=experts)).objective
+    Objective(experts=Experts(classifiers=[GaussianNB()]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "classifiers": [None, StrOptions({"auto"}), list, tuple],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "strength": [Interval(Real, 0, None, closed="neither")],
+        "max_labeled": [Interval(Integral, 2, None, closed="left")],
+    }
+    report_: Report | None = None
+
+    def __init__(
+        self,
+        classifiers: Any = "auto",
+        *,
+        n_folds: int = 5,
+        n_repeats: int = 2,
+        strength: float = 3.0,
+        max_labeled: int = 5_000,
+    ):
+        self.classifiers = classifiers
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.strength = strength
+        self.max_labeled = max_labeled
+
+    # ---------------------------------------------------------------- the source
+
+    def prepare(self, problem: Problem) -> None:
+        """Weigh all opinions, and set the class probabilities of all rows.
+
+        Parameters
+        ----------
+        problem : Problem
+            The rows and labels, with the opinions of other sources; `rows` and `posterior` are
+            set if some rows are unlabelled.
+        """
+        codes = self._some_labels(problem.data.own_codes, problem.seed)
+        n_present = len(np.unique(codes[codes >= 0]))
+        if problem.data.spec.is_image or not (problem.data.own_codes < 0).any() or n_present < 2:
+            return
+        opinions = [*self._own_opinions(problem), *problem.opinions]
+        if not opinions:
+            return
+        hidden, answers = held_out(
+            opinions, codes, problem.n_classes, self.n_folds, self.n_repeats, problem.seed
+        )
+        verdict = judge(opinions, answers, codes[hidden], self.strength)
+        self.report_ = _report(opinions, verdict)
+        problem.rows = problem.data.rows
+        problem.posterior = self._pool(opinions, verdict.weights, codes, problem.n_classes)
+
+    # ---------------------------------------------------------------- its steps
+
+    def _some_labels(self, codes: Codes, seed: int) -> Codes:
+        """Return the codes with at most `max_labeled` labels, of each class in proportion."""
+        labeled = np.flatnonzero(codes >= 0)
+        if len(labeled) <= self.max_labeled:
+            return codes
+        order = np.random.RandomState(seed).permutation(labeled)
+        # every class keeps a label: the first of each in random order comes before all others
+        firsts = np.unique(codes[order], return_index=True)[1]
+        rest = np.setdiff1d(np.arange(len(order)), firsts)
+        kept = order[np.concatenate([firsts, rest])[: max(self.max_labeled, len(firsts))]]
+        some = np.full_like(codes, -1)
+        some[kept] = codes[kept]
+        return some
+
+    def _own_opinions(self, problem: Problem) -> list[Opinion]:
+        """Return an opinion for each classifier."""
+        if self.classifiers is None:
+            return []
+        given = self.classifiers
+        classifiers = usual_classifiers() if isinstance(given, str) else given
+        names: list[str] = []
+        for classifier in classifiers:
+            if not any(hasattr(classifier, m) for m in ("predict_proba", "decision_function")):
+                raise ValueError(
+                    "Experts expects classifiers that have predict_proba or decision_function; got "
+                    f"{classifier!r}. Pass other classifiers, or classifiers='auto'."
+                )
+            name = type(classifier).__name__
+            names.append(f"{name}-{names.count(name) + 1}" if name in names else name)
+        return [
+            Opinion(name, _learner(_seeded(classifier, problem.seed), problem), from_labels=True)
+            for name, classifier in zip(names, classifiers, strict=True)
+        ]
+
+    def _pool(
+        self, opinions: Sequence[Opinion], weights: Floats, codes: Codes, n_classes: int
+    ) -> NDArray[np.float32]:
+        """Return the weighed product of the opinions on all rows."""
+        kept = [(o.learn(codes), w) for o, w in zip(opinions, weights, strict=True) if w > 0]
+        posterior = np.empty((len(codes), n_classes), dtype=np.float32)
+        for part in gen_batches(len(codes), CHUNK):
+            positions = np.arange(part.start, part.stop)
+            total = np.zeros((len(positions), n_classes))
+            for ask, weight in kept:
+                total += weight * ask(positions)
+            posterior[part] = softmax(total, axis=1)
+        return posterior
+
+
+def unlabeled_share(report: Report) -> float:
+    """Return the share of the weights that belongs to opinions that use unlabelled rows.
+
+    Examples
+    --------
+    >>> graph, svc = {"weight": 1.0, "from_labels": False}, {"weight": 3.0, "from_labels": True}
+    >>> unlabeled_share({"graph": graph, "SVC": svc})
+    0.25
+    """
+    total = sum(row["weight"] for row in report.values())
+    some = sum(row["weight"] for row in report.values() if not row["from_labels"])
+    return some / total if total else 0.0
+
+
+def _report(opinions: Sequence[Opinion], verdict: Verdict) -> Report:
+    """Return what held-out labels say about each opinion, by name."""
+    return {
+        opinion.name: {
+            "weight": float(verdict.weights[i]),
+            "from_labels": opinion.from_labels,
+            "accuracy": float(verdict.accuracy[i]),
+            "log_loss": float(verdict.log_loss[i]),
+        }
+        for i, opinion in enumerate(opinions)
+    }
+
+
+def _seeded(classifier: Any, seed: int) -> Any:
+    """Return a copy of a classifier whose random numbers start from a seed."""
+    copy = clone(classifier)
+    names = [n for n in copy.get_params() if n == "random_state" or n.endswith("__random_state")]
+    return copy.set_params(**dict.fromkeys(names, seed))
+
+
+def _learner(
+    classifier: Any, problem: Problem
+) -> Callable[[Codes], Callable[[NDArray[np.intp]], Floats]]:
+    """Return the function `learn` of a classifier's opinion."""
+    all_labeled = np.flatnonzero(problem.data.own_codes >= 0)
+    X = problem.features(all_labeled)  # read once for all folds
+
+    def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
+        known = codes[all_labeled] >= 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = clone(classifier).fit(X[known], codes[all_labeled][known])
+
+        def ask(positions: NDArray[np.intp]) -> Floats:
+            return _log_probabilities(fitted, problem.features(positions), problem.n_classes)
+
+        return ask
+
+    return learn
+
+
+def _log_probabilities(classifier: Any, X: NDArray[np.float32], n_classes: int) -> Floats:
+    """Return log-probabilities of all classes, those that the classifier does not know included."""
+    if hasattr(classifier, "predict_proba"):
+        found = classifier.predict_proba(X)
+    else:
+        scores = classifier.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.stack([-scores, scores], axis=1)
+        found = softmax(2 * scores, axis=1)
+    probabilities = np.full((len(X), n_classes), SMALLEST)
+    probabilities[:, classifier.classes_] += found
+    return log_softmax(np.log(probabilities), axis=1)
