@@ -58,7 +58,9 @@ def tiny_objective(
     fields name, unless they are given.
     """
     settings = Objective(**{**PLAIN, **fields})
-    plan = Plan(1, 32, labeled_share, prototype_weight, kl_warmup=0.0)
+    most = 3 if settings.max_classes == "auto" else settings.max_classes
+    threshold = 0.01 if settings.class_threshold == "auto" else settings.class_threshold
+    plan = Plan(1, 32, labeled_share, prototype_weight, 0.0, threshold, most)
     prior = np.full(module.n_classes, 1 / module.n_classes) if prior is None else np.array(prior)
     sources = settings.sources() if sources is None else sources
     return EquiVAEObjective(

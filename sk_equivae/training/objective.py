@@ -139,7 +139,7 @@ class EquiVAEObjective(nn.Module):
         logits = module.classify(changed, f_inv, generator if self.training else None)
         q_y = F.one_hot(y.clamp(min=0), len(self.log_prior)).to(x.dtype)
         if len(positions):
-            if self.learns_evidence(inputs):
+            if self._learns_evidence(inputs):
                 believed = inputs["evidence"][positions]
             elif teacher is not None:
                 believed = self._believe(x[positions], positions, teacher, inputs.get("evidence"))
@@ -149,19 +149,18 @@ class EquiVAEObjective(nn.Module):
                 believed = module.classify(x[positions]).softmax(dim=1)
             q_y = q_y.index_put((positions,), believed)
         # the experts' probabilities are learnt as they are; other beliefs only if confident
-        soft = q_y if self.learns_evidence(inputs) else None
+        soft = q_y if self._learns_evidence(inputs) else None
         targets = confident_targets(y, q_y, self.settings.confidence if soft is None else 0.0)
-        q_y = truncate(q_y, self.settings.class_threshold, self.settings.max_classes)
+        q_y = truncate(q_y, self.plan.class_threshold, self.plan.max_classes)
         labeled, unlabeled = _mean_weights(y, inputs["weight"])
         return View(
-            module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions, self.memory,
-            soft,
+            module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions,
+            self.memory, soft,
         )  # fmt: skip
 
-    @staticmethod
-    def learns_evidence(inputs: dict[str, Tensor]) -> bool:
-        """Whether a batch has class probabilities from `Experts`, who judge tabular rows."""
-        return "evidence" in inputs and inputs["x"].ndim == 2
+    def _learns_evidence(self, inputs: dict[str, Tensor]) -> bool:
+        """Whether a batch has class probabilities that experts have weighed."""
+        return "evidence" in inputs and self.report is not None
 
     def _believe(
         self, x: Tensor, positions: Tensor, teacher: EquiVAEModule, evidence: Tensor | None

@@ -129,6 +129,7 @@ BAD_FIELDS = {
         "alignment": ["yes", True],
         "graph": ["yes", False],
         "discriminant": ["yes", 3],
+        "experts": ["yes", 3],
         "labeled_fraction": [1.1, "auto"],
         "max_batch_size": [1],
         "lr_decay": ["linear"],

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sk_equivae import Alignment, EquiVAEClassifier, Graph, Networks, Objective
 from sk_equivae.model import Architecture
 from sk_equivae.presets import PAPER
-from sk_equivae.training.pseudo_labels import Discriminant, Teacher
+from sk_equivae.training.pseudo_labels import Discriminant, Experts, Teacher
 from sk_equivae.training.settings import (
     NETWORKS,
     OBJECTIVES,
@@ -222,8 +222,10 @@ def test_the_paper_trains(make, blobs, few):
 
 
 def test_sources_are_asked_in_order():
-    assert [type(s) for s in Objective().sources()] == [Teacher, Alignment, Graph, Discriminant]
-    some = Objective(alignment=None, graph=Graph(n_neighbors=3), discriminant=None)
+    assert [type(s) for s in Objective().sources()] == [
+        Teacher, Alignment, Graph, Discriminant, Experts,
+    ]  # fmt: skip
+    some = Objective(alignment=None, graph=Graph(n_neighbors=3), discriminant=None, experts=None)
     _, graph = some.sources()
     assert graph.n_neighbors == 3
     assert graph is not some.graph  # training writes to it

@@ -97,7 +97,7 @@ def test_without_labelled_rows_there_is_no_accuracy():
 
 
 def test_weights_come_from_the_objective_and_the_plan():
-    plan = Plan(1, 32, labeled_share=0.5, prototype_weight=4.0, kl_warmup=0.0)
+    plan = Plan(1, 32, 0.5, 4.0, kl_warmup=0.0, class_threshold=0.01, max_classes=3)
     objective = Objective(label_weight=2.0, consistency_weight=0.0, linear_weight=0.5)
     assert term_weights(objective, plan) == {"log_q_y": 2.0, "prototype": 4.0, "linear": 2.0}
     assert set(term_weights(Objective(), plan)) == set(TERMS)

@@ -199,8 +199,7 @@ def test_class_means_count_confident_rows_if_they_may(make, blobs, few):
         h, q_y = module.invariant.embed(x), module.classify(x).softmax(dim=1)
     confidence = q_y[few < 0].amax(dim=1).median().item()
     labeled, sure = (
-        class_means(module, data, Objective(complement_pool=pool, confidence=confidence))
-        for pool in ("labeled", "confident")
+        class_means(module, data, pool, confidence) for pool in ("labeled", "confident")
     )
     probability, code = (t.numpy() for t in q_y.max(dim=1))
     codes = np.where(few >= 0, few, np.where(probability >= confidence, code, -1))

@@ -26,12 +26,14 @@ class Objective(NestedSettings):
         reconstructed badly.
     label_weight : float, default=1.0
         Weight of log q(y|x) of labelled rows.
-    class_threshold : float in [0, 1), default=0.01
+    class_threshold : float in [0, 1) or "auto", default="auto"
         Classes with a smaller q(y|x) are left out of the sum over classes (Eq. 6), and need not
-        be decoded. 0 is the exact sum.
-    max_classes : int, default=3
+        be decoded. 0 is the exact sum. "auto" is 0.01 for images, and 0.001 for tabular rows,
+        which are cheap to decode.
+    max_classes : int or "auto", default="auto"
         Largest number of classes in the sum, unless `class_threshold` is 0. More classes take
-        longer and teach little at the start of training, when all classes are plausible.
+        longer and teach little at the start of training, when all classes are plausible. "auto"
+        is 3 for images, and no limit for tabular rows.
     kl_warmup : float in [0, 1] or "auto", default="auto"
         Fraction of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0 to 1,
         so that the decoder learns to use v first. "auto" is 0.4 for images and 0 for tabular
@@ -109,8 +111,8 @@ class Objective(NestedSettings):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "labeled_share": [StrOptions({"auto"}), _FRACTION],
         "label_weight": [_NOT_NEGATIVE],
-        "class_threshold": [Interval(Real, 0, 1, closed="left")],
-        "max_classes": [Interval(Integral, 1, None, closed="left")],
+        "class_threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
+        "max_classes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "kl_warmup": [StrOptions({"auto"}), _FRACTION],
         "consistency_weight": [_NOT_NEGATIVE],
         "prototype_weight": [StrOptions({"auto"}), _NOT_NEGATIVE],
@@ -133,8 +135,8 @@ class Objective(NestedSettings):
         *,
         labeled_share: Any = "auto",
         label_weight: float = 1.0,
-        class_threshold: float = 0.01,
-        max_classes: int = 3,
+        class_threshold: Any = "auto",
+        max_classes: Any = "auto",
         kl_warmup: Any = "auto",
         consistency_weight: float = 1.0,
         prototype_weight: Any = "auto",

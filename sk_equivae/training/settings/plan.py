@@ -1,5 +1,6 @@
 """The rules behind every "auto" of training, and the settings of one fit."""
 
+import sys
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -20,6 +21,8 @@ MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
 # Largest number of epochs; for very few rows, which make up a single batch per epoch.
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
+# Which classes are left out of the sum over classes, for images and for tabular rows.
+CLASS_THRESHOLD, MAX_CLASSES = (1e-2, 1e-3), (3, sys.maxsize)
 
 
 def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
@@ -125,6 +128,8 @@ class Plan:
         Weight of the term `prototype`.
     kl_warmup : float
         Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
+    class_threshold, max_classes : float and int
+        Which classes are left out of the sum over classes.
     """
 
     n_epochs: int
@@ -132,6 +137,8 @@ class Plan:
     labeled_share: float
     prototype_weight: float
     kl_warmup: float
+    class_threshold: float
+    max_classes: int
 
 
 def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
@@ -167,10 +174,17 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         weight = auto_prototype_weight(spec.input_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
+    threshold, most = objective.class_threshold, objective.max_classes
+    if threshold == "auto":
+        threshold = CLASS_THRESHOLD[not spec.is_image]
+    if most == "auto":
+        most = MAX_CLASSES[not spec.is_image]
     return Plan(
         n_epochs=1 if incremental else n_epochs,
         max_batch_size=settings.batch_size if incremental else max(settings.batch_size, largest),
         labeled_share=share,
         prototype_weight=weight,
         kl_warmup=0.0 if incremental else warmup,
+        class_threshold=threshold,
+        max_classes=most,
     )

@@ -56,7 +56,7 @@ def test_a_class_that_is_never_named_is_not_blown_up():
 
 def test_what_a_fit_learns_of_the_frequencies_stays_out_of_the_parameter(make, blobs, few):
     given = Alignment()
-    model = make(objective=Objective(alignment=given)).fit(blobs[0], few)
+    model = make(objective=Objective(alignment=given, experts=None)).fit(blobs[0], few)
     assert given.mean_ is None
     used = [s for s in model.net_.criterion_.sources if isinstance(s, Alignment)]
     assert used[0].mean_ is not None

@@ -1,0 +1,135 @@
+"""Opinions are weighed by labels that were hidden from them."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from sk_equivae.training.pseudo_labels import Opinion
+from sk_equivae.training.pseudo_labels.pooling import fit_weights, held_out, judge, log_likelihood
+
+
+def opinion(name="some", from_labels=True, learn=None):
+    return Opinion(name, learn, from_labels)
+
+
+def answers_of(truth, accuracy, rng, n_classes=3, n_repeats=2, certainty=2.0):
+    """Log-probabilities of an expert that is right about a share of the rows."""
+    right = rng.uniform(size=(n_repeats, len(truth))) < accuracy
+    other = (truth + rng.randint(1, n_classes, size=right.shape)) % n_classes
+    said = np.where(right, truth, other)
+    return log_softmax(certainty * np.eye(n_classes)[said], axis=-1)
+
+
+# -------------------------------------------------------------------- hidden labels
+
+
+def test_each_label_is_hidden_once_per_repeat():
+    codes = np.array([0, 0, 0, 0, 0, 1, 1, 2, -1, -1])
+    asked = []
+
+    def learn(known):
+        assert set(known[known >= 0]) == {0, 1, 2}  # each class keeps a label
+        np.testing.assert_array_equal(known[known >= 0], codes[known >= 0])
+
+        def ask(positions):
+            assert (known[positions] == -1).all()
+            asked.extend(positions)
+            return np.zeros((len(positions), 3)) + positions[:, None]
+
+        return ask
+
+    rows, answers = held_out([opinion(learn=learn)], codes, 3, n_folds=5, n_repeats=2, seed=0)
+    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 6]  # the only label of class 2 stays
+    assert sorted(asked) == sorted([*rows, *rows])
+    np.testing.assert_array_equal(answers[0, 0, :, 0], rows)
+
+
+def test_single_labels_are_not_hidden():
+    def learn(known):
+        raise AssertionError("there is nothing to hide")
+
+    rows, _ = held_out([opinion(learn=learn)], np.array([0, 1, -1]), 2, 5, 2, seed=0)
+    assert len(rows) == 0
+    verdict = judge([opinion(), opinion()], np.zeros((2, 2, 0, 2)), rows, strength=3.0)
+    assert verdict.weights.tolist() == [0.5, 0.5]
+    assert np.isnan(verdict.accuracy).all()
+
+
+# -------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("strength", [0.3, 3.0])
+def test_weights_are_the_most_probable(strength):
+    """Found again without the gradient."""
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=40)
+    answers = np.stack([answers_of(truth, a, rng) for a in (0.8, 0.6, 0.35)])
+
+    def loss(weights):
+        away = ((weights - 1 / 3) ** 2).sum()
+        return strength * away - log_likelihood(answers, truth, weights)
+
+    options = {"xatol": 1e-6, "fatol": 1e-9}
+    bounds = [(0, None)] * 3
+    slow = minimize(loss, np.full(3, 0.4), method="Nelder-Mead", bounds=bounds, options=options)
+    weights = fit_weights(answers, truth, strength)
+    np.testing.assert_allclose(weights, slow.x, atol=1e-3)
+    assert weights[0] > weights[1] > weights[2]
+
+
+def test_weights_are_not_negative():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=60)
+    wrong = answers_of((truth + 1) % 3, 1.0, rng)
+    answers = np.stack([answers_of(truth, 0.9, rng), wrong])
+    weights = fit_weights(answers, truth, strength=0.1)
+    assert weights[0] > 0.5
+    assert weights[1] == 0
+
+
+def test_few_labels_leave_weights_nearly_equal():
+    rng = np.random.RandomState(0)
+    truth = np.array([0, 1, 2])
+    answers = np.stack([answers_of(truth, 1.0, rng), answers_of(truth, 0.3, rng)])
+    few = fit_weights(answers, truth, strength=30.0)
+    many = fit_weights(np.tile(answers, (1, 1, 200, 1)), np.tile(truth, 200), strength=30.0)
+    assert np.ptp(few) < 0.1
+    assert np.ptp(many) > 1
+
+
+# -------------------------------------------------------------------- verdict
+
+
+def test_opinion_of_unlabelled_rows_that_is_no_better_than_chance_counts_for_nothing():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=90)
+    answers = np.stack([answers_of(truth, a, rng) for a in (0.7, 0.8, 0.0)])
+    kinds = [opinion("svc"), opinion("graph", False), opinion("discriminant", False)]
+    weights = judge(kinds, answers, truth, strength=3.0).weights
+    assert weights[0] > 0
+    assert weights[1] > 0
+    assert weights[2] == 0
+
+
+def test_labels_alone_where_unlabelled_rows_do_not_help():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=30)
+    good = answers_of(truth, 0.9, rng)
+    # like chance but for one row: its pull towards equal weights costs more than it gives
+    poor = np.full_like(good, -np.log(3))
+    poor[:, 0] = log_softmax(np.eye(3)[truth[0]])
+    kinds = [opinion("svc"), opinion("graph", from_labels=False)]
+    answers = np.stack([good, poor])
+    verdict = judge(kinds, answers, truth, strength=100.0)
+    assert verdict.weights[1] == 0
+    np.testing.assert_allclose(verdict.weights[:1], fit_weights(answers[:1], truth, 100.0))
+
+
+def test_verdict_tells_how_good_each_is():
+    truth = np.array([0, 1, 0, 1])
+    said = np.log(np.array([[0.8, 0.2], [0.4, 0.6], [0.3, 0.7], [0.1, 0.9]]))
+    verdict = judge([opinion()], said[None, None], truth, strength=3.0)
+    assert verdict.accuracy.tolist() == [0.75]
+    expected = -np.log([0.8, 0.6, 0.3, 0.9]).mean()
+    np.testing.assert_allclose(verdict.log_loss, expected)
