@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..fitted.rows import NormalizedRows, RowSpec
+from .distributed import current_world
 
 Codes = NDArray[np.integer[Any]]
 # A dict of inputs (x, weight and, if there is any, evidence), and the codes y, -1 for unlabelled
@@ -251,9 +252,12 @@ class TrainBatches:
         size = self.sizes[min(self.epoch, len(self.sizes) - 1)]
         n_skipped, self.n_skipped = self.n_skipped, 0
         self.epoch += 1
-        codes = self.dataset.own_codes
+        codes, world = self.dataset.own_codes, current_world()
         indices = epoch_batches(codes, size, self.labeled_fraction, self.m_max, self.rng)
         for index in itertools.islice(indices, n_skipped, None):
+            if not world.alone:
+                weight = self.dataset.weight[self.dataset.rows[index]]
+                index = world.share_batch(index, codes[index], weight)
             yield self.dataset[index]
 
 

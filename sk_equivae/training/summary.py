@@ -17,6 +17,7 @@ from ..fitted.styles import StyleMoments, prior_moments
 from ..model.module import EquiVAEModule
 from .averaging import Averaged
 from .batches import Codes, OrderedBatches, TrainingRows
+from .distributed import current_world
 from .net import EquiVAENet
 from .pseudo_labels import confident_targets
 from .settings import TrainingSettings
@@ -79,7 +80,7 @@ def summarize(
         v_covariance=v_covariance if old is None else old.v_covariance,
         trained=np.arange(len(classes)),
     )
-    codes = model.fill_codes(data.X, data.codes, settings.predict_with)
+    codes = fill_codes(model, data, settings.predict_with)
     return Trained(with_styles(model, data.X, codes), net, codes)
 
 
@@ -89,6 +90,7 @@ def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> Cl
     rows = data.rows
     if objective.complement_pool == "labeled":
         rows = rows[data.own_codes >= 0]
+    rows = current_world().share(rows)
 
     def add(x: Tensor, y: Tensor, weight: Tensor) -> None:
         h = module.invariant.embed(x)
@@ -99,7 +101,24 @@ def class_means(module: EquiVAEModule, data: TrainingRows, objective: Any) -> Cl
 
     normalized = NormalizedRows(data.X, data.spec, module.like, rows)
     map_batches(add, normalized, data.codes[rows], data.weight[rows], like=module.like)
+    current_world().sum_arrays(means.sums.numpy(), means.weights.numpy())
     return means
+
+
+def fill_codes(model: FittedModel, data: TrainingRows, rule: str) -> Codes:
+    """Return the codes of all rows, predicted where they are -1; each process predicts a part."""
+    world = current_world()
+    if world.alone:
+        return model.fill_codes(data.X, data.codes, rule)
+    missing = np.flatnonzero(data.codes < 0)
+    found = np.zeros(len(missing), dtype=np.int64)
+    own = world.share(np.arange(len(missing)))
+    if len(own):
+        found[own] = model.logits(data.X, rule, rows=missing[own]).argmax(axis=1)
+    world.sum_arrays(found)
+    codes = data.codes.copy()
+    codes[missing] = found
+    return codes
 
 
 def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
