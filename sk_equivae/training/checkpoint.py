@@ -26,6 +26,8 @@ from .state import Saved, restore, state_of
 
 # Seconds between two states within an epoch.
 INTERVAL = 180.0
+# Bytes of X that are read at once.
+CHUNK_BYTES = 2**26
 # Settings that do not change what is learnt.
 RUNNING = ("callbacks", "checkpoint", "device", "seed", "free_seed", "verbose", "predict_with")
 
@@ -42,7 +44,7 @@ def fingerprint(
     """
     digest = hashlib.sha256()
     if n_most is None:
-        for part in gen_batches(len(data.X), 65_536):
+        for part in gen_batches(len(data.X), max(1, CHUNK_BYTES // data.X[:1].nbytes)):
             digest.update(np.ascontiguousarray(data.X[part]).data)
     else:
         some = np.arange(0, len(data.X), -(-len(data.X) // n_most))

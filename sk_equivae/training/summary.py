@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim.swa_utils import update_bn
 
-from ..fitted.loop import BATCH_SIZE, map_batches
+from ..fitted.loop import BATCH_SIZE, map_batches, progress
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.prototypes import ClassMeans
 from ..fitted.rows import NormalizedRows
@@ -80,7 +80,8 @@ def summarize(
         v_covariance=v_covariance if old is None else old.v_covariance,
         trained=np.arange(len(classes)),
     )
-    codes = fill_codes(model, data, settings.predict_with)
+    with progress("transduction_" if settings.verbose else None):
+        codes = fill_codes(model, data, settings.predict_with)
     return Trained(with_styles(model, data.X, codes), net, codes)
 
 
@@ -114,7 +115,7 @@ def fill_codes(model: FittedModel, data: TrainingRows, rule: str) -> Codes:
     found = np.zeros(len(missing), dtype=np.int64)
     own = world.share(np.arange(len(missing)))
     if len(own):
-        found[own] = model.logits(data.X, rule, rows=missing[own]).argmax(axis=1)
+        found[own] = model.predict_codes(data.X, rule, rows=missing[own])
     world.sum_arrays(found)
     codes = data.codes.copy()
     codes[missing] = found
