@@ -23,6 +23,8 @@ Index = slice | NDArray[np.intp]
 
 # Bytes of a memory map that may be in memory before its pages are given back.
 MAPPED_BYTES = 2**26
+# Bytes that the system may map for a single row, with the pages around it.
+SCATTERED_BYTES = 2**21
 # Rows of an array on disk are read as one block if the block is at most this many times as long.
 BLOCK_RATIO = 8
 # Columns of a Hugging Face data set that hold y.
@@ -199,26 +201,47 @@ def is_dask_array(X: Any) -> bool:
     return _package(X) == "dask" and type(X).__name__ == "Array"
 
 
-def _from_memmap(X: "np.memmap[Any, Any]") -> LazyRows:
-    """Return rows of a memory map, whose pages are given back to the system now and then.
+class MappedReader:
+    """Read rows of a memory map, and give its pages back to the system now and then.
 
     Pages that were read count as memory of the process, although the system could take them
-    back at any time: where memory is limited, as in a container, they would count in full.
-    """
-    mapped, n_bytes = getattr(X, "_mmap", None), 0
-    # pages of a private map ("c") may hold changes that are nowhere else
-    can_release = X.mode != "c" and hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED")
+    back at any time. Without this, all of X would count in the end.
 
-    def read(index: Index) -> NDArray[Any]:
-        nonlocal n_bytes
-        values = np.array(X[index])  # a copy, which outlives the pages
-        n_bytes += max(values.nbytes, len(values) * mmap.PAGESIZE)
-        if can_release and n_bytes > MAPPED_BYTES:
-            mapped.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
-            n_bytes = 0
+    Parameters
+    ----------
+    X : numpy.memmap
+        The rows.
+    """
+
+    def __init__(self, X: "np.memmap[Any, Any]"):
+        self.X = np.asarray(X)
+        mapped = getattr(X, "_mmap", None)
+        # pages of a private map ("c") may hold changes that are nowhere else
+        can_release = X.mode != "c" and hasattr(mapped, "madvise")
+        self.mapped = mapped if can_release and hasattr(mmap, "MADV_DONTNEED") else None
+        self.n_bytes = 0
+
+    def __call__(self, index: Index) -> NDArray[Any]:
+        """Return a copy of some rows."""
+        if isinstance(index, slice):
+            values = np.array(self.X[index])
+            self._count(values.nbytes)
+            return values
+        values = np.empty((len(index), *self.X.shape[1:]), self.X.dtype)
+        for part in gen_batches(len(index), MAPPED_BYTES // SCATTERED_BYTES):
+            values[part] = self.X[index[part]]
+            self._count((part.stop - part.start) * SCATTERED_BYTES)
         return values
 
-    return LazyRows(read, len(X), X.shape[1:], X.dtype)
+    def _count(self, n_bytes: int) -> None:
+        self.n_bytes += n_bytes
+        if self.mapped is not None and self.n_bytes >= MAPPED_BYTES:
+            self.mapped.madvise(mmap.MADV_DONTNEED)
+            self.n_bytes = 0
+
+
+def _from_memmap(X: "np.memmap[Any, Any]") -> LazyRows:
+    return LazyRows(MappedReader(X), len(X), X.shape[1:], X.dtype)
 
 
 def _from_array_on_disk(array: Any) -> LazyRows:
