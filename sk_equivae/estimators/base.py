@@ -240,7 +240,11 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "X and y should have the same number of rows; got "
                 f"{len(X)} rows of X and {len(codes)} of y: inconsistent numbers of samples."
             )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = np.broadcast_to(1.0, len(X))  # takes no memory
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
         if not weight.any():
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
         # rows of weight 0 are removed, so that they do not enter the scaling either

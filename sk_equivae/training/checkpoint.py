@@ -19,7 +19,7 @@ from skorch.callbacks import Callback
 
 from ..files.archive import Tensors, read_archive, write_archive
 from ..files.errors import ArchiveError
-from .batches import TrainingRows
+from .batches import Evidence, PartialEvidence, TrainingRows
 from .distributed import current_world
 from .settings import TrainingSettings
 from .state import Saved, restore, state_of
@@ -122,7 +122,7 @@ class Checkpoint(Callback):
         self.digest = digest
         self.seed = seed
         self.saved = saved
-        self.evidence = None if saved is None else saved.evidence
+        self.evidence: Evidence | None = None if saved is None else saved.evidence
         self.error: OSError | None = None
 
     @property
@@ -175,7 +175,9 @@ class Checkpoint(Callback):
         manifest, tensors = state_of(net, epoch, n_batches)
         name, keys, *rest = self.rng_
         tensors["rng"] = np.asarray(keys, dtype=np.int64)
-        if self.evidence is not None:
+        if isinstance(self.evidence, PartialEvidence):
+            tensors |= {"evidence": self.evidence.values, "evidence_rows": self.evidence.rows}
+        elif self.evidence is not None:
             tensors["evidence"] = self.evidence
         self._write({**manifest, "rng": [name, *rest], "finished": False}, tensors)
         self.last_ = time.monotonic()

@@ -54,8 +54,7 @@ def _explained(what: str) -> Iterator[None]:
         raise RuntimeError(
             f"Another process of this training has ended or does not answer ({what}; "
             f"{str(error).splitlines()[0]}). See its output for the reason, and start all "
-            "processes again. With `checkpoint`, `fit` goes on from the last state; "
-            "`torchrun --max-restarts 3` starts them again by itself."
+            "processes again. With `checkpoint`, `fit` goes on from the last state."
         ) from error
 
 

@@ -17,7 +17,7 @@ from ..model.module import EquiVAEModule
 from ..model.randomness import private_global_generator
 from .augment import make_augment
 from .averaging import Averaged
-from .batches import TrainingRows
+from .batches import Evidence, TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
 from .distributed import World, joined, own_device
@@ -255,12 +255,12 @@ def prepare_evidence(
     seed: int,
     checkpoint: Checkpoint | None,
     world: World,
-) -> NDArray[np.float32] | None:
+) -> Evidence | None:
     """Return the class probabilities of all rows by the sources, before training."""
     if checkpoint is not None and checkpoint.saved is not None:
         return checkpoint.evidence
 
-    def prepare() -> tuple[NDArray[np.float32] | None, list[Source]]:
+    def prepare() -> tuple[Evidence | None, list[Source]]:
         problem = Problem(data, n_classes, seed)
         for source in objective.sources:
             source.prepare(problem)

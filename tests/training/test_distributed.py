@@ -59,12 +59,9 @@ def test_the_model_is_stored_as_any_other(results, tmp_path):
 
 
 def test_a_worker_of_a_search_trains_by_itself(results, assert_same):
-    X, y = _distributed.digits()
-    assert_same({**assert_same.state_of(results[0][0]["worker"])}, _stored(X, y, assert_same))
-
-
-def _stored(X, y, assert_same):
-    return assert_same.state_of(pickle.loads(pickle.dumps(_distributed.small(max_epochs=1).fit(X, y))))
+    alone = _distributed.small(max_epochs=1).fit(*_distributed.digits())
+    del alone.net_  # a pickle leaves it out
+    assert_same(results[0][0]["worker"], alone)
 
 
 def test_what_the_processes_must_share(results):
@@ -125,11 +122,6 @@ def test_a_process_that_dies_ends_the_others_and_the_checkpoint_goes_on(tmp_path
     (whole / "tried").touch()
     run("dies", whole)
     assert_same(resumed[0], read(whole / "resumed0.pickle"))
-
-
-def test_torchrun_starts_again_and_the_checkpoint_goes_on(tmp_path, assert_same):
-    run("dies", tmp_path, "--max-restarts", "1")
-    assert_same(*(read(tmp_path / f"resumed{rank}.pickle") for rank in range(2)))
 
 
 # -------------------------------------------------------------------- without processes
