@@ -1,4 +1,4 @@
-"""What the processes of `tests/training/test_distributed.py` run: python _distributed.py TASK FOLDER."""
+"""What the processes of `test_distributed.py` run: `python _distributed.py TASK FOLDER`."""
 
 import json
 import os

@@ -347,7 +347,7 @@ def _from_torch(dataset: "Dataset[Any]") -> LazyRows:
         labels = lambda: np.asarray(  # noqa: E731
             [np.asarray(item[1]).item() for part in _parts(dataset) for item in items(part)]
         )
-    return LazyRows(read, len(dataset), example.shape, example.dtype, labels)  # type: ignore[arg-type]
+    return LazyRows(read, len(dataset), example.shape, example.dtype, labels)
 
 
 def _parts(dataset: Any) -> Any:

@@ -108,7 +108,7 @@ class EquiVAENet(NeuralNetClassifier):
         loss, logits = self._terms(batch, self.module_.module, self.generator, "train")
         loss.backward()
         if not world.alone:
-            terms, n_rows = self.epoch_terms["train"].pop()
+            terms, _ = self.epoch_terms["train"].pop()
             terms = world.synchronize(self.module_.module, terms)
             assert world.batch is not None
             self.epoch_terms["train"].append((terms, world.batch.n_rows))

@@ -96,7 +96,7 @@ class View:
     unlabeled: Tensor
     positions: Tensor
     memory: "ClassMemory"
-    whole: tuple[Tensor, Tensor, Tensor]
+    whole: tuple[Tensor, ...]
 
     def log_probability(self, logits: Tensor) -> Tensor:
         """Return the log-probability of the target of each row; 0 for rows without a target."""
