@@ -253,7 +253,9 @@ class World:
         shared += [*statistics, terms.clone()]
         flat = self.sum(torch.cat([t.reshape(-1) for t in shared]))
         parts = flat.split([t.numel() for t in shared])
-        torch._foreach_copy_(shared, [part.view_as(t) for part, t in zip(parts, shared)])
+        torch._foreach_copy_(
+            shared, [part.view_as(t) for part, t in zip(parts, shared, strict=True)]
+        )
         return shared[-1]
 
     def copy_first(self, module: torch.nn.Module) -> None:
