@@ -180,7 +180,7 @@ def find_rows(X: Any) -> LazyRows | None:
         return X
     if isinstance(X, np.memmap):
         return _from_memmap(X) if X.ndim > 1 else None
-    if isinstance(X, Dataset) and not _package(X) == "datasets":
+    if isinstance(X, Dataset) and _package(X) != "datasets":
         return _from_torch(X)
     make = {
         "h5py": _from_array_on_disk,
