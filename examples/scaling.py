@@ -124,8 +124,12 @@ def measure():
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=DOCS
     )
-    versions = {"sk_equivae": sk_equivae.__version__, "torch": torch.__version__,
-                "scikit-learn": sklearn.__version__, "python": platform.python_version()}  # fmt: skip
+    versions = {
+        "sk_equivae": sk_equivae.__version__,
+        "torch": torch.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+    }
     return {
         "seed": SEED, "base": BASE, "versions": versions, "commit": commit.stdout.strip(),
         "n_cores": os.cpu_count(), "load_average": os.getloadavg()[0],

@@ -31,8 +31,9 @@ from .inputs import (
     no_strings,
 )
 from .labels import check_labeled, encode_labels, known_classes
+from .lazy import LazyRows, check_lazy_rows
 from .parameters import Parameters
-from .sources import LazyRows, check_lazy_rows, find_rows
+from .sources import find_rows
 
 
 @contextlib.contextmanager

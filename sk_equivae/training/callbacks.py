@@ -13,8 +13,9 @@ from skorch.callbacks import (
 from skorch.utils import noop
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
-from .distributed import World, current_world
+from .distributed import current_world
 from .settings import Plan, TrainingSettings
+from .world import World
 
 
 class KLWarmup(Callback):

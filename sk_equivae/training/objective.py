@@ -11,10 +11,11 @@ from ..model.bounds import CountedRows, semi_supervised_elbo
 from ..model.complements import ComplementPool
 from ..model.module import EquiVAEModule
 from .augment import Augment
-from .distributed import World, current_world
+from .distributed import current_world
 from .pseudo_labels import Source, UnlabeledRows, confident_targets, truncate
 from .settings import Objective, Plan
 from .terms import TERMS, ClassMemory, View, accuracy, term_weights
+from .world import World
 
 # Smallest p(y), for classes that were announced in `partial_fit` but have no rows yet.
 SMALLEST_PRIOR = 1e-6

@@ -20,13 +20,14 @@ from .averaging import Averaged
 from .batches import Evidence, TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
-from .distributed import World, joined, own_device
+from .distributed import joined, own_device
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
 from .pseudo_labels import Problem, Source
 from .settings import Plan, TrainingSettings, make_plan, n_latents
 from .state import Saved
 from .summary import Trained, refresh_batch_norm, summarize
+from .world import World
 
 # Rows by which processes that train together check that they have the same data.
 COMPARED_ROWS = 4096

@@ -9,7 +9,8 @@ from torch.utils.data import IterableDataset, TensorDataset
 
 from sk_equivae import EquiVAEClassifier
 from sk_equivae.estimators import sources
-from sk_equivae.estimators.sources import LazyRows, find_rows
+from sk_equivae.estimators.lazy import LazyRows
+from sk_equivae.estimators.sources import find_rows
 
 
 def small(**params):
@@ -139,7 +140,7 @@ def test_columns_of_numbers_of_a_hugging_face_dataset(blobs, assert_same):
     table = datasets.Dataset.from_dict({"label": y, **{f"x{i}": X[:, i] for i in range(4)}})
     # its numpy format has floats of 32 bits
     assert_same(small().fit(table), small().fit(X.astype(np.float32), y))
-    with pytest.raises(ValueError, match="one column of arrays|Expected numbers"):
+    with pytest.raises(ValueError, match=r"one column of arrays|Expected numbers"):
         small().fit(table.add_column("name", ["a"] * 60))
     with pytest.raises(TypeError, match="one split"):
         small().fit(datasets.DatasetDict(train=table))

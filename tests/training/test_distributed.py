@@ -14,7 +14,8 @@ import torch
 
 from sk_equivae import load
 from sk_equivae.training import distributed
-from sk_equivae.training.distributed import BatchTotals, World, current_world, own_device
+from sk_equivae.training.distributed import current_world, own_device
+from sk_equivae.training.world import BatchTotals, World
 from tests import _distributed
 
 pytestmark = pytest.mark.skipif(
