@@ -171,7 +171,7 @@ class EquiVAEObjective(nn.Module):
             view.module, view.x, view.y, view.q_y, pool, counted, self.log_prior, generator
         )
         if self.training:
-            self.memory.update(h, codes)
+            self.memory.update(*current_world().in_order(h, codes))
         return terms
 
     def _counted(self, view: View, generator: torch.Generator) -> CountedRows:

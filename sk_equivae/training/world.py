@@ -169,6 +169,14 @@ class World:
         found = received[:, n_hidden:].detach().round().to(codes[0].dtype)
         return received[:, :n_hidden], *found.unbind(dim=1)
 
+    def in_order(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """Return what `exchange` gave in the order of the batch, the same in all processes."""
+        if self.alone or self.batch is None:
+            return values
+        is_other = torch.arange(self.batch.n_rows, device=values[0].device) % self.size != self.rank
+        place = is_other.to(torch.uint8).argsort(stable=True).argsort()
+        return tuple(value[place] for value in values)
+
     def first(self, function: Callable[[], Any]) -> Any:
         """Call a function in the first process, and return its result, or raise, in all."""
         if self.alone:
