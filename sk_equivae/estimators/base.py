@@ -32,7 +32,9 @@ from .inputs import (
     no_strings,
 )
 from .labels import check_labeled, encode_labels, known_classes
+from .lazy import LazyRows, check_lazy_rows
 from .parameters import Parameters
+from .sources import find_rows
 
 
 @contextlib.contextmanager
@@ -107,9 +109,12 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         Parameters
         ----------
         X : array-like of shape (n, n_features), (n, h, w) or (n, h, w, c)
-            The rows, labelled and unlabelled.
+            The rows, labelled and unlabelled. A memory map, an HDF5 or Zarr array, a Hugging
+            Face or PyTorch data set is read a batch at a time; a dask array is first computed
+            into a temporary file.
         y : array-like of shape (n,)
-            Their labels; the value of `unlabeled` (-1 by default) marks unlabelled rows.
+            Their labels; the value of `unlabeled` (-1 by default) marks unlabelled rows. May be
+            left out if X is a data set that holds them.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in the objective, the prototypes and p(y). Rows with weight 0
             are ignored.
@@ -227,6 +232,9 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool, incremental: bool
     ) -> tuple[NDArray[Any], Codes, NDArray[Any], Any, TrainingRows]:
         """Return X, codes, classes, the positions of rows to train on, and these rows."""
+        rows = find_rows(X)
+        if rows is not None:
+            X, y = rows, rows.labels() if y is None and rows.labels is not None else y
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target "
@@ -240,18 +248,25 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "X and y should have the same number of rows; got "
                 f"{len(X)} rows of X and {len(codes)} of y: inconsistent numbers of samples."
             )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = np.broadcast_to(1.0, len(X))  # takes no memory
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
         if not weight.any():
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
         # rows of weight 0 are removed, so that they do not enter the scaling either
         kept = slice(None) if weight.all() else np.flatnonzero(weight)
         n_least = 2 if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
+        used = X
+        if not isinstance(kept, slice):
+            used = X.take(kept) if isinstance(X, LazyRows) else X[kept]
         if spec is None:
-            spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood)
+            spec = make_spec(used, array_shape, self.image_shape, self.likelihood)
         elif spec.likelihood == "bernoulli":
-            check_bernoulli(X[kept], spec.max_value)
-        return X, codes, classes, kept, TrainingRows(X[kept], spec, codes[kept], weight[kept])
+            check_bernoulli(used, spec.max_value)
+        return X, codes, classes, kept, TrainingRows(used, spec, codes[kept], weight[kept])
 
     def _validate_array(
         self, X: Any, spec: RowSpec | None, **checks: Any
@@ -260,10 +275,19 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         with no_strings():
             if spec is not None:
                 check_not_single(spec, X)
-            X, array_shape = flatten(X)
+            lazy = find_rows(X)
+            if lazy is not None:
+                check_lazy_rows(lazy, **checks)
+                shape = lazy.row_shape
+                X, array_shape = lazy, shape if len(shape) > 1 else None
+            else:
+                X, array_shape = flatten(X)
             if array_shape is not None and spec is not None:
                 check_row_shape(spec, array_shape)
-            X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
+            if lazy is not None:
+                validate_data(self, X, reset=spec is None, skip_check_array=True)
+            else:
+                X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
         return X, array_shape
 
     def _check_ready(self) -> None:

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length
 
+from .blocks import per_row
 from .labels import is_unlabeled, labels_of
 from .parameters import with_parameters
 from .storage import StorableEstimator
@@ -54,6 +55,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
     (150, 4)
     """
 
+    @per_row
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return unnormalised log-probabilities of the classes.
 
@@ -72,6 +74,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
             return logits[:, 1] - logits[:, 0]
         return logits
 
+    @per_row
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row.
 
@@ -85,9 +88,10 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         y : ndarray of shape (n,)
             The most probable class of each row.
         """
-        codes = self._logits(X).argmax(axis=1)
-        return self.classes_[codes]
+        rows = self._validate_rows(X)
+        return self.classes_[self.model_.predict_codes(rows, self.predict_with)]
 
+    @per_row
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Return the probabilities of the classes, in the order of `classes_`.
 
@@ -103,6 +107,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         """
         return softmax(self._logits(X), axis=1)
 
+    @per_row
     def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Return the log-probabilities of the classes, in the order of `classes_`.
 
@@ -135,7 +140,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         score : float
             The fraction of rows that are classified correctly.
         """
-        y_pred = self.predict(X)
+        y_pred = np.asarray(self.predict(X))
         labeled = ~is_unlabeled(y, self.unlabeled)
         if not labeled.any():
             raise ValueError(

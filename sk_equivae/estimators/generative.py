@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .. import generation
+from .blocks import per_row
 from .labels import check_new_classes, encode_labels
 from .representation import RepresentingEstimator
 
@@ -199,6 +200,7 @@ class GenerativeEstimator(RepresentingEstimator):
             check_pairs("content", contents, "style", styles, " Or set grid=True for all pairs.")
         return generation.transfer_style(self.model_, contents, styles, self.predict_with, grid)
 
+    @per_row
     def score_samples(
         self, X: ArrayLike, n_importance: int = 16, random_state: Any = 0
     ) -> NDArray[Any]:

@@ -8,12 +8,14 @@ from sklearn.utils import check_array
 
 from ..fitted.model import Codes
 from .base import BaseEquiVAE
+from .blocks import per_row
 from .labels import encode_labels
 
 
 class RepresentingEstimator(BaseEquiVAE):
     """Representations of rows, and rows from representations."""
 
+    @per_row
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Return the representation of each row.
 

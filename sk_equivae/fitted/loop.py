@@ -1,6 +1,8 @@
 """The loop over batches of rows that all inference uses."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,33 @@ from .rows import NormalizedRows, to_device
 BATCH_SIZE = 1024
 
 Column = NormalizedRows | NDArray[Any]
+
+_label: ContextVar[str | None] = ContextVar("label", default=None)
+
+
+@contextlib.contextmanager
+def progress(label: str | None) -> Iterator[None]:
+    """Show a progress bar for each loop over rows inside the context.
+
+    Parameters
+    ----------
+    label : str or None
+        Text beside the bar; None for no bar.
+    """
+    token = _label.set(label)
+    try:
+        yield
+    finally:
+        _label.reset(token)
+
+
+def _bar(n_rows: int) -> Any:
+    """Return a progress bar, or a context that does nothing."""
+    if _label.get() is None:
+        return contextlib.nullcontext()
+    from tqdm import tqdm
+
+    return tqdm(total=n_rows, desc=_label.get(), unit="row", unit_scale=True, leave=False)
 
 
 def map_batches(
@@ -50,7 +79,7 @@ def map_batches(
     values: list[NDArray[Any]] = []
     single = False
     start = 0
-    with torch.inference_mode():
+    with torch.inference_mode(), _bar(n_rows) as bar:
         while start < n_rows:
             rows = slice(start, min(start + batch_size, n_rows))
             try:
@@ -61,6 +90,8 @@ def map_batches(
                 batch_size = _halved(rows)
                 continue
             start = rows.stop
+            if bar is not None:
+                bar.update(rows.stop - rows.start)
             if parts is None:
                 continue
             single = not isinstance(parts, tuple)

@@ -115,12 +115,18 @@ class FittedModel:
         """Return unnormalised class log-probabilities, of shape (n, n_classes)."""
         return self.map(lambda x: self.class_logits(x, rule), X, rows=rows)
 
+    def predict_codes(
+        self, X: NDArray[Any], rule: str, rows: NDArray[np.intp] | None = None
+    ) -> Codes:
+        """Return the code of the most probable class, one per row."""
+        return self.map(lambda x: self.class_logits(x, rule).argmax(dim=1), X, rows=rows)
+
     def fill_codes(self, X: NDArray[Any], codes: Codes, rule: str) -> Codes:
         """Return a copy of `codes` with every -1 replaced by the predicted code."""
         codes = codes.copy()
         missing = np.flatnonzero(codes < 0)
         if len(missing):
-            codes[missing] = self.logits(X, rule, rows=missing).argmax(axis=1)
+            codes[missing] = self.predict_codes(X, rule, rows=missing)
         return codes
 
     # ---------------------------------------------------------------- latents

@@ -3,7 +3,7 @@
 import copy
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import torch
@@ -12,11 +12,42 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..fitted.rows import NormalizedRows, RowSpec
+from .distributed import current_world
 
 Codes = NDArray[np.integer[Any]]
 # A dict of inputs (x, weight and, if there is any, evidence), and the codes y, -1 for unlabelled
 # rows. y stays on the CPU, so that counting unlabelled rows does not wait for the device.
 Batch = tuple[dict[str, Tensor], Tensor]
+Evidence = Union[NDArray[np.float32], "PartialEvidence"]
+
+
+class PartialEvidence:
+    """Class probabilities of some rows; uniform for the others, which take no memory.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_known,)
+        Positions of the rows, sorted.
+    values : ndarray of shape (n_known, n_classes)
+        Their class probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evidence = PartialEvidence(np.array([1, 4]), np.float32([[0.9, 0.1], [0.2, 0.8]]))
+    >>> evidence[np.array([4, 2])]
+    array([[0.2, 0.8],
+           [0.5, 0.5]], dtype=float32)
+    """
+
+    def __init__(self, rows: NDArray[np.intp], values: NDArray[np.float32]):
+        self.rows = rows
+        self.values = values
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        place = np.searchsorted(self.rows, rows).clip(max=len(self.rows) - 1)
+        known = (self.rows[place] == rows)[:, None]
+        return np.where(known, self.values[place], np.float32(1 / self.values.shape[1]))
 
 
 class TrainingRows(Dataset[Batch]):
@@ -37,11 +68,11 @@ class TrainingRows(Dataset[Batch]):
     ----------
     rows : ndarray of int
         Positions in X of the rows that belong to this data set.
-    evidence : ndarray of shape (n, n_classes) or None
+    evidence : ndarray of shape (n, n_classes), PartialEvidence or None
         Class probabilities from before training; see `pseudo_labels`.
     """
 
-    evidence: NDArray[np.float32] | None = None
+    evidence: Evidence | None = None
 
     def __init__(
         self,
@@ -251,9 +282,12 @@ class TrainBatches:
         size = self.sizes[min(self.epoch, len(self.sizes) - 1)]
         n_skipped, self.n_skipped = self.n_skipped, 0
         self.epoch += 1
-        codes = self.dataset.own_codes
+        codes, world = self.dataset.own_codes, current_world()
         indices = epoch_batches(codes, size, self.labeled_fraction, self.m_max, self.rng)
         for index in itertools.islice(indices, n_skipped, None):
+            if not world.alone:
+                weight = self.dataset.weight[self.dataset.rows[index]]
+                index = world.share_batch(index, codes[index], weight)
             yield self.dataset[index]
 
 

@@ -13,7 +13,9 @@ from skorch.callbacks import (
 from skorch.utils import noop
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from .distributed import current_world
 from .settings import Plan, TrainingSettings
+from .world import World
 
 
 class KLWarmup(Callback):
@@ -46,6 +48,24 @@ class KLWarmup(Callback):
     def on_train_end(self, net: Any, **kwargs: Any) -> None:
         """Set the weight to 1."""
         net.criterion_.kl_weight = 1.0
+
+
+class SameHistory(Callback):
+    """Give all processes the history of the first, so that they all stop in the same epoch.
+
+    Parameters
+    ----------
+    world : World
+        The processes.
+    """
+
+    def __init__(self, world: World):
+        self.world = world
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Replace what was recorded of the epoch."""
+        row = {key: value for key, value in net.history[-1].items() if key != "batches"}
+        net.history[-1].update(self.world.first(lambda: row))
 
 
 def check_callbacks(callbacks: list[Any] | None) -> None:
@@ -108,6 +128,9 @@ def make_callbacks(
     """
     objective = settings.objective
     callbacks: list[Any] = []
+    world = current_world()
+    if not world.alone:
+        callbacks.append(("same_history", SameHistory(world)))
     given_rate = any(_is_scheduler(given) for given in settings.callbacks or [])
     if objective.lr_decay == "cosine" and not incremental and not given_rate:
         schedule = LRScheduler(CosineAnnealingLR, T_max=n_steps, step_every="batch")

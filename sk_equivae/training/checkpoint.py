@@ -19,21 +19,36 @@ from skorch.callbacks import Callback
 
 from ..files.archive import Tensors, read_archive, write_archive
 from ..files.errors import ArchiveError
-from .batches import TrainingRows
+from .batches import Evidence, PartialEvidence, TrainingRows
+from .distributed import current_world
 from .settings import TrainingSettings
 from .state import Saved, restore, state_of
 
 # Seconds between two states within an epoch.
 INTERVAL = 180.0
+# Bytes of X that are read at once.
+CHUNK_BYTES = 2**26
 # Settings that do not change what is learnt.
 RUNNING = ("callbacks", "checkpoint", "device", "seed", "free_seed", "verbose", "predict_with")
 
 
-def fingerprint(data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings) -> str:
-    """Return a digest of rows, labels, weights and settings, by which a fit is recognised."""
+def fingerprint(
+    data: TrainingRows,
+    classes: NDArray[Any],
+    settings: TrainingSettings,
+    n_most: int | None = None,
+) -> str:
+    """Return a digest of rows, labels, weights and settings, by which a fit is recognised.
+
+    With `n_most`, at most that many rows of X are read, evenly spread.
+    """
     digest = hashlib.sha256()
-    for part in gen_batches(len(data.X), 65_536):
-        digest.update(np.ascontiguousarray(data.X[part]).data)
+    if n_most is None:
+        for part in gen_batches(len(data.X), max(1, CHUNK_BYTES // data.X[:1].nbytes)):
+            digest.update(np.ascontiguousarray(data.X[part]).data)
+    else:
+        some = np.arange(0, len(data.X), -(-len(data.X) // n_most))
+        digest.update(np.ascontiguousarray(data.X[some]).data)
     for array in (data.codes, data.weight, data.rows):
         digest.update(np.ascontiguousarray(array).data)
     digest.update(repr((data.X.shape, str(data.X.dtype), classes.tolist())).encode())
@@ -107,7 +122,7 @@ class Checkpoint(Callback):
         self.digest = digest
         self.seed = seed
         self.saved = saved
-        self.evidence = None if saved is None else saved.evidence
+        self.evidence: Evidence | None = None if saved is None else saved.evidence
         self.error: OSError | None = None
 
     @property
@@ -160,7 +175,9 @@ class Checkpoint(Callback):
         manifest, tensors = state_of(net, epoch, n_batches)
         name, keys, *rest = self.rng_
         tensors["rng"] = np.asarray(keys, dtype=np.int64)
-        if self.evidence is not None:
+        if isinstance(self.evidence, PartialEvidence):
+            tensors |= {"evidence": self.evidence.values, "evidence_rows": self.evidence.rows}
+        elif self.evidence is not None:
             tensors["evidence"] = self.evidence
         self._write({**manifest, "rng": [name, *rest], "finished": False}, tensors)
         self.last_ = time.monotonic()
@@ -170,6 +187,8 @@ class Checkpoint(Callback):
         self._write({"finished": True}, {})
 
     def _write(self, manifest: dict[str, Any], tensors: Tensors) -> None:
+        if current_world().rank > 0:
+            return  # the first process writes
         known = {"kind": "checkpoint", "fingerprint": self.digest, "seed": self.seed}
         try:
             write_archive(self.path, {**known, **manifest}, tensors)

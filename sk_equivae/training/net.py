@@ -18,6 +18,7 @@ from .averaging import Averaged
 from .batches import Batch, BatchInputs, OrderedBatches, TrainBatches, TrainingRows
 from .callbacks import make_callbacks
 from .checkpoint import Checkpoint
+from .distributed import current_world
 from .objective import EquiVAEObjective
 from .settings import Plan, TrainingSettings
 
@@ -99,8 +100,19 @@ class EquiVAENet(NeuralNetClassifier):
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss of a batch and its gradient."""
         self._set_training(True)
+        world = current_world()
+        if not world.alone:
+            # by the place in training, so that a checkpoint need not hold a state per process
+            place = len(self.history), len(self.history[-1]["batches"])
+            self.generator.manual_seed(world.seed(self.noise, *place))
         loss, logits = self._terms(batch, self.module_.module, self.generator, "train")
         loss.backward()
+        if not world.alone:
+            terms, _ = self.epoch_terms["train"].pop()
+            terms = world.synchronize(self.module_.module, terms)
+            assert world.batch is not None
+            self.epoch_terms["train"].append((terms, world.batch.n_rows))
+            loss = -terms[0]  # of all rows of the batch
         return {"loss": loss, "y_pred": logits}
 
     def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
@@ -118,6 +130,8 @@ class EquiVAENet(NeuralNetClassifier):
         """Look up the weights that are averaged."""
         super().on_train_begin(net, *args, **kwargs)
         self.module_.start()
+        if not current_world().alone:
+            self.noise = int(torch.randint(2**62, (), generator=self.generator, device=self.device))
 
     def on_batch_end(self, net: Any, batch: Any = None, training: bool = False, **kw: Any) -> None:
         """Update the average of the weights, and raise if training has diverged."""
@@ -210,7 +224,7 @@ class EquiVAENet(NeuralNetClassifier):
     def forget_training(self) -> None:
         """Drop what belongs to a single training: data, schedules and best weights."""
         self.train_split = None
-        made_for_it = ("lr_decay", "kl_warmup", "early_stopping")
+        made_for_it = ("same_history", "lr_decay", "kl_warmup", "early_stopping")
         self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
         self.callbacks = None
         self.module = self.criterion = None  # skorch would copy them in addition to `module_`

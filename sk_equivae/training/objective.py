@@ -11,9 +11,11 @@ from ..model.bounds import CountedRows, semi_supervised_elbo
 from ..model.complements import ComplementPool
 from ..model.module import EquiVAEModule
 from .augment import Augment
+from .distributed import current_world
 from .pseudo_labels import Experts, Report, Source, UnlabeledRows, confident_targets, truncate
 from .settings import Objective, Plan
 from .terms import TERMS, ClassMemory, View, accuracy, term_weights
+from .world import World
 
 # Smallest p(y), for classes that were announced in `partial_fit` but have no rows yet.
 SMALLEST_PRIOR = 1e-6
@@ -138,7 +140,8 @@ class EquiVAEObjective(nn.Module):
         f_inv = module.invariant.head(h)
         logits = module.classify(changed, f_inv, generator if self.training else None)
         q_y = F.one_hot(y.clamp(min=0), len(self.log_prior)).to(x.dtype)
-        if len(positions):
+        world = current_world() if self.training else World()
+        if len(positions) if world.batch is None else world.batch.n_unlabeled:
             if self._learns_evidence(inputs):
                 believed = inputs["evidence"][positions]
             elif teacher is not None:
@@ -152,10 +155,11 @@ class EquiVAEObjective(nn.Module):
         soft = q_y if self._learns_evidence(inputs) else None
         targets = confident_targets(y, q_y, self.settings.confidence if soft is None else 0.0)
         q_y = truncate(q_y, self.plan.class_threshold, self.plan.max_classes)
-        labeled, unlabeled = _mean_weights(y, inputs["weight"])
+        labeled, unlabeled = _mean_weights(y, inputs["weight"], world)
+        whole = world.exchange(h, targets, y)
         return View(
             module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions,
-            self.memory, soft,
+            self.memory, whole, soft,
         )  # fmt: skip
 
     def _learns_evidence(self, inputs: dict[str, Tensor]) -> bool:
@@ -176,15 +180,16 @@ class EquiVAEObjective(nn.Module):
     def _bound(self, view: View, generator: torch.Generator) -> dict[str, Tensor]:
         """Return Eq. 7 and its terms for a batch."""
         counted = self._counted(view, generator)
-        codes = view.targets if self.settings.complement_pool == "confident" else view.y
+        h, targets, y = view.whole
+        codes = targets if self.settings.complement_pool == "confident" else y
         pool = ComplementPool(
-            view.h, codes, self.m_max, self.training, self.memory.means, self.memory.seen
+            h, codes, self.m_max, self.training, self.memory.means, self.memory.seen
         )
         terms = semi_supervised_elbo(
             view.module, view.x, view.y, view.q_y, pool, counted, self.log_prior, generator
         )
         if self.training:
-            self.memory.update(view.h, codes)
+            self.memory.update(*current_world().in_order(h, codes))
         return terms
 
     def _counted(self, view: View, generator: torch.Generator) -> CountedRows:
@@ -209,17 +214,24 @@ class EquiVAEObjective(nn.Module):
             rows = torch.cat([view.positions, few])
             labeled = labeled * torch.zeros_like(labeled).index_fill(0, few, 1.0)
         labeled = _normalize(labeled)
+        if self.training and not current_world().alone:
+            labeled = labeled * view.labeled.sum()  # the part of this process
         labeled_share = share if self.training else 1.0
         return CountedRows(
             rows, labeled_share * labeled, (1 - share) * view.unlabeled, n_unlabeled > 0
         )
 
 
-def _normalize(weight: Tensor) -> Tensor:
-    """Return weights scaled to sum to 1, unless all of them are 0."""
-    return weight / weight.sum().clamp(min=torch.finfo(weight.dtype).tiny)
+def _normalize(weight: Tensor, total: float | None = None) -> Tensor:
+    """Return weights divided by their sum, or by a given total, unless it is 0."""
+    tiny = torch.finfo(weight.dtype).tiny
+    return weight / (weight.sum().clamp(min=tiny) if total is None else max(total, tiny))
 
 
-def _mean_weights(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return weights that average over the labelled, and over the unlabelled rows of a batch."""
-    return _normalize(weight * (y >= 0)), _normalize(weight * (y < 0))
+def _mean_weights(y: Tensor, weight: Tensor, world: World) -> tuple[Tensor, Tensor]:
+    """Return weights that average over the labelled, and over the unlabelled rows of a batch.
+
+    With several processes these are averages over the rows of all of them.
+    """
+    totals = (None, None) if world.batch is None else world.batch[2:]
+    return _normalize(weight * (y >= 0), totals[0]), _normalize(weight * (y < 0), totals[1])

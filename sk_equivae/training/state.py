@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import Tensor
 
 from ..files.archive import Tensors
+from .batches import Evidence, PartialEvidence
 from .callbacks import KLWarmup
 
 
@@ -29,9 +29,10 @@ class Saved:
     tensors: Tensors
 
     @property
-    def evidence(self) -> NDArray[np.float32] | None:
+    def evidence(self) -> Evidence | None:
         """What the sources believed of the rows before training."""
-        return self.tensors.get("evidence")
+        values, rows = self.tensors.get("evidence"), self.tensors.get("evidence_rows")
+        return values if values is None or rows is None else PartialEvidence(rows, values)
 
     def part(self, prefix: str) -> dict[str, Tensor]:
         """Return the tensors whose name starts with a prefix, without it."""

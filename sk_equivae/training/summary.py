@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim.swa_utils import update_bn
 
-from ..fitted.loop import BATCH_SIZE, map_batches
+from ..fitted.loop import BATCH_SIZE, map_batches, progress
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.prototypes import ClassMeans
 from ..fitted.rows import NormalizedRows
@@ -17,6 +17,7 @@ from ..fitted.styles import StyleMoments, prior_moments
 from ..model.module import EquiVAEModule
 from .averaging import Averaged
 from .batches import Codes, OrderedBatches, TrainingRows
+from .distributed import current_world
 from .net import EquiVAENet
 from .pseudo_labels import Report, confident_targets
 from .settings import TrainingSettings
@@ -83,7 +84,8 @@ def summarize(
         v_covariance=v_covariance if old is None else old.v_covariance,
         trained=np.arange(len(classes)),
     )
-    codes = model.fill_codes(data.X, data.codes, settings.predict_with)
+    with progress("transduction_" if settings.verbose else None):
+        codes = fill_codes(model, data, settings.predict_with)
     return Trained(with_styles(model, data.X, codes), net, codes, report)
 
 
@@ -95,6 +97,7 @@ def class_means(
     rows = data.rows
     if complement_pool == "labeled":
         rows = rows[data.own_codes >= 0]
+    rows = current_world().share(rows)
 
     def add(x: Tensor, y: Tensor, weight: Tensor) -> None:
         h = module.invariant.embed(x)
@@ -105,7 +108,24 @@ def class_means(
 
     normalized = NormalizedRows(data.X, data.spec, module.like, rows)
     map_batches(add, normalized, data.codes[rows], data.weight[rows], like=module.like)
+    current_world().sum_arrays(means.sums.numpy(), means.weights.numpy())
     return means
+
+
+def fill_codes(model: FittedModel, data: TrainingRows, rule: str) -> Codes:
+    """Return the codes of all rows, predicted where they are -1; each process predicts a part."""
+    world = current_world()
+    if world.alone:
+        return model.fill_codes(data.X, data.codes, rule)
+    missing = np.flatnonzero(data.codes < 0)
+    found = np.zeros(len(missing), dtype=np.int64)
+    own = world.share(np.arange(len(missing)))
+    if len(own):
+        found[own] = model.predict_codes(data.X, rule, rows=missing[own])
+    world.sum_arrays(found)
+    codes = data.codes.copy()
+    codes[missing] = found
+    return codes
 
 
 def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:

@@ -82,6 +82,9 @@ class View:
         Positions of the unlabelled rows.
     memory : ClassMemory
         Mean embeddings of the classes in earlier batches.
+    whole : tuple of Tensor
+        `h`, `targets` and `y`, followed by those of the other processes that train on the
+        same batch.
     soft : Tensor of shape (n, n_classes) or None
         Class probabilities to learn instead of `targets`.
     """
@@ -98,6 +101,7 @@ class View:
     unlabeled: Tensor
     positions: Tensor
     memory: "ClassMemory"
+    whole: tuple[Tensor, ...]
     soft: Tensor | None = None
 
     def log_probability(self, logits: Tensor) -> Tensor:
@@ -124,11 +128,12 @@ def consistency(view: View) -> Tensor:
 def prototype(view: View) -> Tensor:
     """Return the log-probability of a row's class by distance, to means without the row."""
     head, memory = view.module.invariant.head, view.memory
-    means, others, counts = leave_one_out(view.h, view.targets, len(memory.seen))
+    h, targets, _ = view.whole
+    means, others, counts = leave_one_out(h, targets, len(memory.seen))
     means = torch.where((counts > 0)[:, None], means, memory.means)
     logits = prototype_logits(view.f_inv, head(means))  # (n, n_classes)
     logits = logits.masked_fill((counts == 0) & ~memory.seen, -torch.inf)
-    own = -(view.f_inv - head(others)).square().sum(dim=1, keepdim=True)
+    own = -(view.f_inv - head(others[: len(view.h)])).square().sum(dim=1, keepdim=True)
     code = view.targets.clamp(min=0)[:, None]
     has_others = counts[code] > 1
     logits = logits.scatter(1, code, torch.where(has_others, own, logits.gather(1, code)))
@@ -164,4 +169,7 @@ def accuracy(view: View) -> Tensor:
     """Return the accuracy of q(y | x) on labelled rows; NaN if there are none."""
     right = (view.logits.argmax(dim=1) == view.y).to(view.labeled.dtype)
     total = view.labeled.sum()
+    if len(view.whole[2]) > len(view.y):  # the part of this process
+        any_labeled = (view.whole[2] >= 0).any()
+        return torch.where(any_labeled, (view.labeled * right).sum(), torch.nan)
     return torch.where(total > 0, (view.labeled * right).sum() / total, torch.nan)

@@ -17,14 +17,20 @@ from ..model.module import EquiVAEModule
 from ..model.randomness import private_global_generator
 from .augment import make_augment
 from .averaging import Averaged
-from .batches import TrainingRows
+from .batches import Evidence, TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
+from .distributed import joined, own_device
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
-from .pseudo_labels import Problem
+from .pseudo_labels import Problem, Source
 from .settings import Plan, TrainingSettings, make_plan, n_latents
+from .state import Saved
 from .summary import Trained, refresh_batch_norm, summarize
+from .world import World
+
+# Rows by which processes that train together check that they have the same data.
+COMPARED_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,22 @@ def train(
     Returns
     -------
     trained : Trained
-        The result.
+        The result; the same in all processes that train together.
     """
-    settings, checkpoint = open_checkpoint(data, classes, settings)
+    with joined() as world:
+        settings = common_settings(data, classes, settings, world)
+        return _train(data, classes, settings, previous, incremental, world)
+
+
+def _train(
+    data: TrainingRows,
+    classes: NDArray[Any],
+    settings: TrainingSettings,
+    previous: Previous | None,
+    incremental: bool,
+    world: World,
+) -> Trained:
+    settings, checkpoint = open_checkpoint(data, classes, settings, world)
     rows, valid = data, None
     if settings.early_stopping and not incremental:
         rows, valid = split_validation(data, settings.validation_fraction, settings.seed)
@@ -79,8 +98,9 @@ def train(
     if previous is not None and incremental:
         count += previous.model.class_count
     prior = count / count.sum()
-    with _user_noise(settings), compute_threads(data.spec):
+    with _user_noise(settings, world), compute_threads(data.spec):
         module = make_networks(settings, data, len(classes), previous)
+        world.copy_first(module)
         like = module.module.like
         rows, valid = rows.like(like), None if valid is None else valid.like(like)
         plan = make_plan(settings, rows, incremental)
@@ -90,7 +110,7 @@ def train(
             net.resume(previous.net)
         if objective.sources and not incremental:
             rows.evidence = prepare_evidence(
-                objective, rows, len(classes), settings.seed, checkpoint
+                objective, rows, len(classes), settings.seed, checkpoint, world
             )
         for part in {module.module, module.predictor}:
             set_precision(part, settings.networks.amp, settings.networks.compile, like)
@@ -115,14 +135,34 @@ def train(
 # -------------------------------------------------------------------- before training
 
 
+def common_settings(
+    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings, world: World
+) -> TrainingSettings:
+    """Return the settings of this process; raise if others have different data or parameters."""
+    if world.alone:
+        return settings
+    world.check_same(fingerprint(data, classes, settings, n_most=COMPARED_ROWS))
+    return replace(
+        settings,
+        seed=world.first(lambda: settings.seed),
+        device=own_device(settings.device),
+        verbose=settings.verbose if world.rank == 0 else 0,
+    )
+
+
 def open_checkpoint(
-    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings
+    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings, world: World
 ) -> tuple[TrainingSettings, Checkpoint | None]:
     """Return the settings, with the seed of the fit to go on from, and the checkpoint."""
     if settings.checkpoint is None:
         return settings, None
-    path, digest = Path(settings.checkpoint), fingerprint(data, classes, settings)
-    saved = read_checkpoint(path, digest, settings)
+    path = Path(settings.checkpoint)
+
+    def read() -> tuple[str, Saved | None]:
+        digest = fingerprint(data, classes, settings)
+        return digest, read_checkpoint(path, digest, settings)
+
+    digest, saved = world.first(read)
     if saved is not None:
         settings = replace(settings, seed=saved.manifest["seed"])
     return settings, Checkpoint(path, digest, settings.seed, saved)
@@ -159,13 +199,13 @@ def class_counts(data: TrainingRows, n_classes: int) -> NDArray[np.float64]:
 
 
 @contextlib.contextmanager
-def _user_noise(settings: TrainingSettings) -> Iterator[None]:
+def _user_noise(settings: TrainingSettings, world: World) -> Iterator[None]:
     """Seed PyTorch's global generators, which users' networks and augmentations may use."""
     networks = settings.networks.architecture((1, 1))
     if not networks.has_user_networks and not callable(settings.augment):
         yield
         return
-    with private_global_generator(settings.seed, settings.device):
+    with private_global_generator(settings.seed + world.rank, settings.device):
         yield
 
 
@@ -215,13 +255,19 @@ def prepare_evidence(
     n_classes: int,
     seed: int,
     checkpoint: Checkpoint | None,
-) -> NDArray[np.float32] | None:
+    world: World,
+) -> Evidence | None:
     """Return the class probabilities of all rows by the sources, before training."""
     if checkpoint is not None and checkpoint.saved is not None:
         return checkpoint.evidence
-    problem = Problem(data, n_classes, seed)
-    for source in objective.sources:
-        source.prepare(problem)
+
+    def prepare() -> tuple[Evidence | None, list[Source]]:
+        problem = Problem(data, n_classes, seed)
+        for source in objective.sources:
+            source.prepare(problem)
+        return problem.evidence, objective.sources
+
+    evidence, objective.sources = world.first(prepare)
     if checkpoint is not None:
-        checkpoint.evidence = problem.evidence
-    return problem.evidence
+        checkpoint.evidence = evidence
+    return evidence

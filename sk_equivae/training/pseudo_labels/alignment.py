@@ -7,6 +7,7 @@ import torch
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
+from ..distributed import current_world
 from .source import Source, UnlabeledRows, normalized
 
 
@@ -85,5 +86,5 @@ class Alignment(Source):
             return q_y
         with torch.no_grad():
             mean = rows.log_prior.exp() if self.mean_ is None else self.mean_
-            self.mean_ = mean.lerp(q_y.mean(dim=0), 1 - self.decay)
+            self.mean_ = mean.lerp(current_world().mean_rows(q_y), 1 - self.decay)
             return self.align(q_y, self.mean_, rows.log_prior)

@@ -12,11 +12,13 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from ...model.module import EquiVAEModule
-from ..batches import OrderedBatches, TrainingRows
+from ..batches import Evidence, OrderedBatches, PartialEvidence, TrainingRows
 
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.integer[Any]]
 
+# With more rows than this, class probabilities are stored for the known rows only.
+DENSE_ROWS = 65_536
 # Rows that are read at a time.
 ROWS_AT_ONCE = 1024
 
@@ -82,10 +84,12 @@ class Problem:
         return float(np.mean(self.data.own_codes >= 0))
 
     @property
-    def evidence(self) -> NDArray[np.float32] | None:
+    def evidence(self) -> Evidence | None:
         """Class probabilities of all rows of `data.X`; uniform where no source has any."""
-        if self.rows is None:
+        if self.rows is None or self.posterior is None:
             return None
+        if len(self.rows) < len(self.data.X) and len(self.data.X) > DENSE_ROWS:
+            return PartialEvidence(self.rows, self.posterior.astype(np.float32))
         shape = len(self.data.X), self.n_classes
         evidence = np.full(shape, 1 / self.n_classes, dtype=np.float32)
         evidence[self.rows] = self.posterior
