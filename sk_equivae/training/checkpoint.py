@@ -26,7 +26,9 @@ from .state import Saved, restore, state_of
 # Seconds between two states within an epoch.
 INTERVAL = 180.0
 # Settings that do not change what is learnt.
-RUNNING = ("callbacks", "checkpoint", "device", "seed", "free_seed", "verbose", "predict_with")
+RUNNING = (
+    "callbacks", "checkpoint", "device", "free_seed", "memory", "predict_with", "seed", "verbose",
+)  # fmt: skip
 
 
 def fingerprint(data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings) -> str:

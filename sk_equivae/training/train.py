@@ -20,9 +20,9 @@ from .averaging import Averaged
 from .batches import TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
+from .evidence import find_evidence
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
-from .pseudo_labels import Problem
 from .settings import Plan, TrainingSettings, make_plan, n_latents
 from .summary import Trained, refresh_batch_norm, summarize
 
@@ -89,9 +89,7 @@ def train(
         if previous is not None and incremental and previous.net is not None:
             net.resume(previous.net)
         if objective.sources and not incremental:
-            rows.evidence = prepare_evidence(
-                objective, rows, len(classes), settings.seed, checkpoint
-            )
+            rows.evidence = prepare_evidence(objective, rows, len(classes), settings, checkpoint)
         for part in {module.module, module.predictor}:
             set_precision(part, settings.networks.amp, settings.networks.compile, like)
         if fits_on(rows.X.nbytes, settings.device):
@@ -213,15 +211,15 @@ def prepare_evidence(
     objective: EquiVAEObjective,
     data: TrainingRows,
     n_classes: int,
-    seed: int,
+    settings: TrainingSettings,
     checkpoint: Checkpoint | None,
 ) -> NDArray[np.float32] | None:
     """Return the class probabilities of all rows by the sources, before training."""
     if checkpoint is not None and checkpoint.saved is not None:
         return checkpoint.evidence
-    problem = Problem(data, n_classes, seed)
-    for source in objective.sources:
-        source.prepare(problem)
+    evidence, objective.sources = find_evidence(
+        objective.sources, data, n_classes, settings.seed, settings.memory
+    )
     if checkpoint is not None:
-        checkpoint.evidence = problem.evidence
-    return problem.evidence
+        checkpoint.evidence = evidence
+    return evidence
