@@ -26,6 +26,8 @@ PASSED_ON = {
     "transform": "Transform rows.",
     "inverse_transform": "Transform rows back.",
 }
+# scikit-learn has no requests of metadata for this method.
+NOT_ROUTED = "score_samples"
 DOCSTRING = """{summary}
 
         Parameters
@@ -240,6 +242,7 @@ class Delegating(MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = copy.deepcopy(get_tags(self.estimator))
+        tags.array_api_support = False
         tags.target_tags.required = True
         tags.target_tags.multi_output = False
         if tags.classifier_tags is not None:
@@ -256,12 +259,13 @@ class Delegating(MetaEstimatorMixin, BaseEstimator):
         """
         mapping = MethodMapping()
         for name in ("fit", "score", *PASSED_ON):
-            mapping.add(caller=name, callee=name)
+            if name != NOT_ROUTED:
+                mapping.add(caller=name, callee=name)
         mapping.add(caller="fit_transform", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the metadata for a method of the estimator; without routing all of it."""
-        if not params or not get_config()["enable_metadata_routing"]:
+        if not params or not get_config()["enable_metadata_routing"] or method == NOT_ROUTED:
             return params
         return process_routing(self, method, **params).estimator[method]
