@@ -1,9 +1,10 @@
 """Cross-validation, scoring and search for data with unlabelled rows.
 
 Works with any estimator that takes a marker such as -1 for unlabelled rows. Reading order:
-`splitter`, `folds`, `labels`, `scorers`, `delegating`, `rows`.
+`splitter`, `folds`, `labels`, `scorers`, `delegating`, `rows`, `cluster`.
 """
 
+from .cluster import dask_backend
 from .folds import (
     RepeatedSemiSupervisedKFold,
     SemiSupervisedGroupKFold,
@@ -21,6 +22,7 @@ __all__ = [
     "SemiSupervisedKFold",
     "SemiSupervisedSplit",
     "SubsampleUnlabeled",
+    "dask_backend",
     "held_out_bound",
     "hide_labels",
     "labeled_scorer",
