@@ -1,5 +1,6 @@
 """Cross-validation for data with unlabelled rows: folds, repeated folds, groups, any splitter."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
         self.labeled_first = labeled_first
         self._inner()  # raises if a value is not valid
 
-    def _inner(self, labels: NDArray[Any] | None = None) -> Any:
+    def _inner(self) -> Any:
         kind = StratifiedKFold if self.stratify else KFold
         return kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
 
@@ -129,7 +130,7 @@ class RepeatedSemiSupervisedKFold(SemiSupervisedSplitter):
         SemiSupervisedKFold(n_splits)
         self._inner()
 
-    def _inner(self, labels: NDArray[Any] | None = None) -> Any:
+    def _inner(self) -> Any:
         kind = RepeatedStratifiedKFold if self.stratify else RepeatedKFold
         return kind(
             n_splits=self.n_splits, n_repeats=self.n_repeats, random_state=self.random_state
@@ -195,7 +196,7 @@ class SemiSupervisedGroupKFold(SemiSupervisedSplitter):
         self.transductive = transductive
         self._inner()  # raises if a value is not valid
 
-    def _inner(self, labels: NDArray[Any] | None = None) -> Any:
+    def _inner(self) -> Any:
         kind = StratifiedGroupKFold if self.stratify else GroupKFold
         return kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
 
@@ -235,12 +236,11 @@ class SemiSupervisedSplit(SemiSupervisedSplitter):
         self.unlabeled = unlabeled
         self.labeled_first = labeled_first
         if isinstance(cv, SemiSupervisedSplitter) or not (
-            hasattr(cv, "split") or isinstance(cv, int)
+            hasattr(cv, "split") or isinstance(cv, Integral)
         ):
             raise ValueError(
                 "cv should be an int, or a splitter of scikit-learn for the labelled rows; got "
-                f"{cv!r}. Lists of positions have no labelled rows to choose from: pass them to "
-                "the search itself."
+                f"{cv!r}. Pass lists of positions to the search itself."
             )
 
     @property
@@ -251,7 +251,7 @@ class SemiSupervisedSplit(SemiSupervisedSplitter):
     @property
     def shuffle(self) -> bool:
         """Whether the splitter draws at random; successive halving asks for it."""
-        return bool(getattr(self.cv, "shuffle", not isinstance(self.cv, int)))
+        return bool(getattr(self.cv, "shuffle", not isinstance(self.cv, Integral)))
 
     def get_metadata_routing(self) -> Any:
         """Return the request of the splitter, which may be one for groups.
@@ -261,11 +261,7 @@ class SemiSupervisedSplit(SemiSupervisedSplitter):
         routing : MetadataRequest
             The request.
         """
-        return (
-            super().get_metadata_routing()
-            if isinstance(self.cv, int)
-            else get_routing_for_object(self.cv)
-        )
+        return get_routing_for_object(self._inner())
 
-    def _inner(self, labels: NDArray[Any] | None = None) -> Any:
-        return StratifiedKFold(self.cv) if isinstance(self.cv, int) else self.cv
+    def _inner(self) -> Any:
+        return StratifiedKFold(self.cv) if isinstance(self.cv, Integral) else self.cv

@@ -51,7 +51,7 @@ class SemiSupervisedSplitter(BaseCrossValidator):
     unlabeled: Any
     labeled_first: bool
 
-    def _inner(self, labels: NDArray[Any] | None = None) -> Any:
+    def _inner(self) -> Any:
         """Return the splitter of the labelled rows."""
         raise NotImplementedError
 
@@ -84,7 +84,7 @@ class SemiSupervisedSplitter(BaseCrossValidator):
         labeled, unlabeled, labels = labeled_rows(y, self.unlabeled)
         groups = None if groups is None else np.asarray(groups)
         own_groups = None if groups is None else groups[labeled]
-        for train, test in self._inner(labels).split(labeled, labels, own_groups):
+        for train, test in self._inner().split(labeled, labels, own_groups):
             parts = [labeled[train[evenly(labels[train])]]]
             parts.append(self._others(unlabeled, labeled[test], groups))
             yield np.concatenate(parts if self.labeled_first else parts[::-1]), labeled[test]
@@ -112,4 +112,4 @@ class SemiSupervisedSplitter(BaseCrossValidator):
             return int(self._inner().get_n_splits())
         labeled, _, labels = labeled_rows(y, self.unlabeled)
         groups = None if groups is None else np.asarray(groups)[labeled]
-        return int(self._inner(labels).get_n_splits(labeled, labels, groups))
+        return int(self._inner().get_n_splits(labeled, labels, groups))
