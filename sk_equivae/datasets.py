@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from .estimators.labels import UNLABELED, encode_labels
+from .estimators.labels import UNLABELED
+from .model_selection.labels import hide_labels
 
 
 def mask_labels(
@@ -33,55 +33,18 @@ def mask_labels(
         Labels and markers. Of dtype object if they fit into no other dtype, like strings
         and -1.
 
+    See Also
+    --------
+    sk_equivae.model_selection.hide_labels : The same, also by a fraction of the labels.
+
     Examples
     --------
     >>> import numpy as np
     >>> from sk_equivae.datasets import mask_labels
     >>> mask_labels([0, 0, 0, 1, 1, 1], 1, random_state=0)
     array([-1, -1,  0, -1, -1,  1])
-    >>> mask_labels(["cat", "cat", "dog"], 1, random_state=0)
-    array([-1, 'cat', 'dog'], dtype=object)
     """
-    if unlabeled is None:
-        raise ValueError(
-            "unlabeled should be a marker, such as -1; got None, which says that every row is "
-            "labelled. Leave it out for -1."
-        )
-    if int(n_per_class) != n_per_class or n_per_class < 1:
-        raise ValueError(
-            f"n_per_class should be an int of at least 1; got {n_per_class!r}. Pass the number of "
-            "labels per class to keep."
-        )
-    codes, classes = encode_labels(y, unlabeled)
-    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-    if (counts < n_per_class).any():
-        few = {str(c): int(n) for c, n in zip(classes, counts, strict=True) if n < n_per_class}
-        raise ValueError(
-            f"Expected at least n_per_class={n_per_class} labelled rows of each class; got {few}. "
-            "Lower n_per_class, or leave these classes out."
-        )
-    rng = check_random_state(random_state)
-    kept = np.concatenate(
-        [
-            rng.permutation(np.flatnonzero(codes == code))[:n_per_class]
-            for code in range(len(classes))
-        ]
-    )
-    masked = np.full(len(codes), unlabeled, dtype=_common_dtype(classes, unlabeled))
-    masked[kept] = classes[codes[kept]]
-    return masked
-
-
-def _common_dtype(classes: NDArray[Any], unlabeled: Any) -> np.dtype[Any]:
-    """Return the dtype of labels if the marker fits into it, else one that holds both."""
-    marker = np.asarray(unlabeled)
-    numbers = "iuf"
-    if classes.dtype.kind in numbers and marker.dtype.kind in numbers:
-        fits = np.can_cast(np.min_scalar_type(unlabeled), classes.dtype)
-        return classes.dtype if fits else np.result_type(classes, np.min_scalar_type(unlabeled))
-    if classes.dtype.kind == marker.dtype.kind == "U":
-        return np.result_type(classes, marker)
-    return np.dtype(object)
+    return hide_labels(y, n_per_class, random_state=random_state, unlabeled=unlabeled)
 
 
 def load_few_digits(

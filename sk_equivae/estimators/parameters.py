@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from ..model.rules import RULES
 from ..training.augment import NAMED_AUGMENTS
@@ -43,6 +43,7 @@ CONSTRAINTS: dict[str, Any] = {
     "n_iter_no_change": [_POSITIVE],
     "callbacks": [None, list],
     "checkpoint": [None, str, PathLike],
+    "memory": [None, str, PathLike, HasMethods(["cache"])],
     "warm_start": ["boolean"],
     "device": [str],
     "dtype": [StrOptions({"float32", "float64"})],
@@ -142,6 +143,12 @@ class Parameters(NestedSettings):
         minutes. If `fit` was stopped, call it again with the same data and parameters: it goes
         on from the file. Not for `partial_fit`.
 
+    memory : str, path-like or object with the interface of joblib.Memory, default=None
+        **Running.** A folder for what is computed before training from rows, labels and
+        `random_state` alone: the graph of neighbours and what follows from it. In a search, only
+        the first candidate of each fold computes it. Processes may share the folder. It grows
+        until you delete it.
+
     warm_start : bool, default=False
         **Running.** Start from the weights of the last `fit`. Parameters that determine the
         networks must not change then.
@@ -239,6 +246,7 @@ class Parameters(NestedSettings):
         n_iter_no_change: int = 10,
         callbacks: list[Any] | None = None,
         checkpoint: Any = None,
+        memory: Any = None,
         warm_start: bool = False,
         device: str = "auto",
         dtype: str = "float32",
@@ -263,6 +271,7 @@ class Parameters(NestedSettings):
         self.n_iter_no_change = n_iter_no_change
         self.callbacks = callbacks
         self.checkpoint = checkpoint
+        self.memory = memory
         self.warm_start = warm_start
         self.device = device
         self.dtype = dtype

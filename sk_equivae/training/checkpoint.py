@@ -29,7 +29,9 @@ INTERVAL = 180.0
 # Bytes of X that are read at once.
 CHUNK_BYTES = 2**26
 # Settings that do not change what is learnt.
-RUNNING = ("callbacks", "checkpoint", "device", "seed", "free_seed", "verbose", "predict_with")
+RUNNING = (
+    "callbacks", "checkpoint", "device", "free_seed", "memory", "predict_with", "seed", "verbose",
+)  # fmt: skip
 
 
 def fingerprint(

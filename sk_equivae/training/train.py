@@ -21,9 +21,9 @@ from .batches import Evidence, TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
 from .distributed import joined, own_device
+from .evidence import find_evidence
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
-from .pseudo_labels import Problem, Source
 from .settings import Plan, TrainingSettings, make_plan, n_latents
 from .state import Saved
 from .summary import Trained, refresh_batch_norm, summarize
@@ -110,7 +110,7 @@ def _train(
             net.resume(previous.net)
         if objective.sources and not incremental:
             rows.evidence = prepare_evidence(
-                objective, rows, len(classes), settings.seed, checkpoint, world
+                objective, rows, len(classes), settings, checkpoint, world
             )
         for part in {module.module, module.predictor}:
             set_precision(part, settings.networks.amp, settings.networks.compile, like)
@@ -253,21 +253,16 @@ def prepare_evidence(
     objective: EquiVAEObjective,
     data: TrainingRows,
     n_classes: int,
-    seed: int,
+    settings: TrainingSettings,
     checkpoint: Checkpoint | None,
     world: World,
 ) -> Evidence | None:
     """Return the class probabilities of all rows by the sources, before training."""
     if checkpoint is not None and checkpoint.saved is not None:
         return checkpoint.evidence
-
-    def prepare() -> tuple[Evidence | None, list[Source]]:
-        problem = Problem(data, n_classes, seed)
-        for source in objective.sources:
-            source.prepare(problem)
-        return problem.evidence, objective.sources
-
-    evidence, objective.sources = world.first(prepare)
+    evidence, objective.sources = world.first(
+        lambda: find_evidence(objective.sources, data, n_classes, settings.seed, settings.memory)
+    )
     if checkpoint is not None:
         checkpoint.evidence = evidence
     return evidence

@@ -109,6 +109,7 @@ BAD_PARAMETERS = {
     "dtype": ["int8", np.float32],
     "callbacks": [["checkpoint"], 3],
     "checkpoint": [3, True],
+    "memory": [3, True],
     "warm_start": ["yes"],
     "random_state": ["seed"],
     "verbose": [-1],

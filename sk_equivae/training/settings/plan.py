@@ -109,6 +109,7 @@ class TrainingSettings:
     seed: int
     free_seed: bool
     checkpoint: Any
+    memory: Any
     verbose: int
 
 
