@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._version import __version__
 from .._warnings import warn_user
+from ..fitted.columns import Columns
 from ..fitted.model import Codes, FittedModel
 from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
@@ -32,6 +33,7 @@ from .inputs import (
 )
 from .labels import check_labeled, encode_labels, known_classes
 from .parameters import Parameters
+from .tables import read_array, read_frame
 
 
 @contextlib.contextmanager
@@ -59,6 +61,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.image_shape is None
+        tags.input_tags.categorical = self.image_shape is None
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -226,7 +230,9 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "y is None. Expected labels, with -1 for unlabelled rows."
             )
         spec = None if reset else self.model_.rows
-        X, array_shape = self._validate_array(X, spec, ensure_min_samples=1 if incremental else 2)
+        X, array_shape, columns = self._validate_array(
+            X, spec, ensure_min_samples=1 if incremental else 2
+        )
         codes, classes = encode_labels(y, self.unlabeled, classes)
         if len(codes) != len(X):
             raise ValueError(
@@ -241,23 +247,37 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         n_least = 2 if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
         if spec is None:
-            spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood)
+            spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood, columns)
         elif spec.likelihood == "bernoulli":
             check_bernoulli(X[kept], spec.max_value)
         return X, codes, classes, kept, TrainingRows(X[kept], spec, codes[kept], weight[kept])
 
     def _validate_array(
         self, X: Any, spec: RowSpec | None, **checks: Any
-    ) -> tuple[NDArray[Any], tuple[int, ...] | None]:
-        """Return flat rows, and the shape of an image if X has more than two dimensions."""
+    ) -> tuple[NDArray[Any], tuple[int, ...] | None, Columns | None]:
+        """Return flat rows, the shape of an image if X has more than two dimensions, and columns.
+
+        The columns are those of a frame, or of an array with categories or missing values.
+        """
+        table = read_frame(self, X, spec, **checks)
+        if table is not None:
+            return table[0], None, table[1]
         with no_strings():
             if spec is not None:
                 check_not_single(spec, X)
             X, array_shape = flatten(X)
             if array_shape is not None and spec is not None:
                 check_row_shape(spec, array_shape)
-            X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
-        return X, array_shape
+            is_image = spec.is_image if spec is not None else bool(array_shape or self.image_shape)
+            finite = True if is_image else "allow-nan"
+            X = validate_data(
+                self, X, dtype=DTYPES, reset=spec is None, ensure_all_finite=finite, **checks
+            )
+        if is_image:
+            return X, array_shape, None
+        columns = None if spec is None else spec.columns
+        X, columns = read_array(X, self.categorical_features, columns, spec is None)
+        return X, array_shape, columns
 
     def _check_ready(self) -> None:
         """Raise if the estimator is not fitted, or if a parameter is not valid."""

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from .distributions import likelihood_x, posterior_v
+from .mixed import Layout, fill_missing
 from .networks import (
     Architecture,
     initialize,
@@ -63,7 +64,7 @@ class InvariantEncoder(WithBody):
 
     def embed(self, x: Tensor) -> Tensor:
         """Return one embedding per row."""
-        return F.relu(self.dense(self.run_body(x)))
+        return F.relu(self.dense(self.run_body(fill_missing(x))))
 
     def head(self, h: Tensor) -> Tensor:
         """Return f_inv(x) for the embedding of a row, or r_y for a mean of embeddings."""
@@ -87,7 +88,7 @@ class EquivariantEncoder(WithBody):
 
     def embed(self, x: Tensor) -> Tensor:
         """Return one embedding per row."""
-        return F.relu(self.dense(self.run_body(x)))
+        return F.relu(self.dense(self.run_body(fill_missing(x))))
 
     def forward(self, h: Tensor, r: Tensor) -> Distribution:
         """Return q(v | r_y, x) for the embeddings h of rows (Eq. 3)."""
@@ -116,7 +117,8 @@ class LabelPosterior(WithBody):
 
     def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return the logits; with a generator dropout is on."""
-        h = torch.cat([F.relu(self.dense(self.run_body(x))), f_inv.detach()], dim=1)
+        own = F.relu(self.dense(self.run_body(fill_missing(x))))
+        h = torch.cat([own, f_inv.detach()], dim=1)
         for layer in self.hidden:
             h = dropout(F.relu(layer(h)), self.dropout, generator)
         return self.output(h)
@@ -165,12 +167,14 @@ class EquiVAEModule(nn.Module):
         Number of classes.
     n_latents : (int, int)
         Sizes of r and v.
-    likelihood : {"bernoulli", "gaussian"}
+    likelihood : {"bernoulli", "gaussian", "mixed"}
         Distribution of a pixel or feature.
     sizes : Architecture
         Sizes and parts of the networks.
     seed : int, default=0
         Seed of the initial weights.
+    layout : Layout, optional
+        Where the columns of a table are in a row; for "mixed" only.
     """
 
     def __init__(
@@ -181,9 +185,11 @@ class EquiVAEModule(nn.Module):
         likelihood: str,
         sizes: Architecture,
         seed: int = 0,
+        layout: Layout | None = None,
     ):
         super().__init__()
         self.input_shape = input_shape
+        self.layout = layout
         self.n_classes = n_classes
         self.n_latents = n_latents
         self.likelihood = likelihood
@@ -192,7 +198,8 @@ class EquiVAEModule(nn.Module):
             self.invariant = InvariantEncoder(input_shape, sizes, n_latents[0], n_classes)
             self.equivariant = EquivariantEncoder(input_shape, sizes, n_latents)
             self.posterior = LabelPosterior(input_shape, sizes, n_latents[0], n_classes)
-            self.decoder = Decoder(input_shape, sizes, n_latents)
+            output_shape = input_shape if layout is None else (layout.n_outputs,)
+            self.decoder = Decoder(output_shape, sizes, n_latents)
         self._initialize(torch.Generator().manual_seed(seed))
 
     def _initialize(self, generator: torch.Generator) -> None:
@@ -242,4 +249,5 @@ class EquiVAEModule(nn.Module):
 
     def decode(self, r: Tensor, v: Tensor) -> Distribution:
         """Return p(x | r_y, v) (Eq. 1)."""
-        return likelihood_x(self.likelihood, self.decoder(r, v), self.decoder.scale)
+        output, scale = self.decoder(r, v), self.decoder.scale
+        return likelihood_x(self.likelihood, output, scale, self.layout)

@@ -56,7 +56,7 @@ def auto_batch_size(n_rows: int, batch_size: int) -> int:
     return batch_size
 
 
-def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
+def auto_prototype_weight(row_shape: tuple[int, ...]) -> float:
     """Return `prototype_weight` for "auto", which grows with the number of features.
 
     Examples
@@ -64,7 +64,7 @@ def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
     >>> auto_prototype_weight((1, 24, 24)), auto_prototype_weight((4,))
     (48.0, 1.0)
     """
-    return max(1.0, float(np.prod(input_shape)) / 12)
+    return max(1.0, float(np.prod(row_shape)) / 12)
 
 
 def n_latents(latent_dim: Any) -> tuple[int, int]:
@@ -164,7 +164,7 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         share = float(np.average(labeled, weights=data.weight[data.rows]))
     weight, warmup = objective.prototype_weight, objective.kl_warmup
     if weight == "auto":
-        weight = auto_prototype_weight(spec.input_shape)
+        weight = auto_prototype_weight(spec.row_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
     return Plan(
