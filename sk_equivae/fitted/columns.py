@@ -181,7 +181,7 @@ class Columns:
         ----------
         x : ndarray of shape (n, n_outputs)
             Means of the numeric columns, and probabilities of the categories.
-        shift, scale : ndarray of shape (n_columns,)
+        shift, scale : ndarray of shape (n_columns,), or () if all columns are numeric
             What numbers were standardised with.
 
         Returns
@@ -191,12 +191,12 @@ class Columns:
             value in `fit` is NaN.
         """
         if self.layout is None:
-            numbers, numeric = x, list(range(len(self.columns)))
+            X = x * scale + shift
         else:
+            X = np.full((len(x), len(self.columns)), np.nan)
             numbers, numeric = x[:, : self.layout.n_numeric], self.numeric
-        X = np.full((len(x), len(self.columns)), np.nan)
-        X[:, numeric] = numbers * scale[..., numeric] + shift[..., numeric]
-        for i in numeric:
+            X[:, numeric] = numbers * scale[numeric] + shift[numeric]
+        for i in self.numeric:
             X[:, i] = self.columns[i].repair(X[:, i])
         for i, block in zip(self.categorical, self.blocks(x), strict=True):
             X[:, i] = block.argmax(axis=1)
