@@ -33,7 +33,7 @@ from .inputs import (
 )
 from .labels import check_labeled, encode_labels, known_classes
 from .parameters import Parameters
-from .tables import read_array, read_frame
+from .tables import array_columns, read_array, read_frame
 
 
 @contextlib.contextmanager
@@ -50,6 +50,10 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
 
 class BaseEquiVAE(TransformerMixin, Parameters):
     """Training of both estimators, and their fitted attributes."""
+
+    # Classes that `fit` needs at least, and whether any column of later rows may have gaps.
+    _n_least_classes = 2
+    _expects_gaps = False
 
     model_: FittedModel
     net_: EquiVAENet
@@ -244,9 +248,11 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
         # rows of weight 0 are removed, so that they do not enter the scaling either
         kept = slice(None) if weight.all() else np.flatnonzero(weight)
-        n_least = 2 if not incremental else int(reset)
+        n_least = self._n_least_classes if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
         if spec is None:
+            if columns is not None:
+                columns = columns.learn(X[kept], self._expects_gaps)
             spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood, columns)
         elif spec.likelihood == "bernoulli":
             check_bernoulli(X[kept], spec.max_value)
@@ -277,6 +283,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             return X, array_shape, None
         columns = None if spec is None else spec.columns
         X, columns = read_array(X, self.categorical_features, columns, spec is None)
+        if columns is None and self._expects_gaps:
+            columns = array_columns(X)
         return X, array_shape, columns
 
     def _check_ready(self) -> None:

@@ -189,14 +189,14 @@ def make_spec(
     image_shape, likelihood : tuple or None, and str
         The parameters of the estimator.
     columns : Columns or None
-        The columns of a table that is a frame, or has categories or missing values.
+        The columns of a table that is a frame, or has categories or missing values, with the
+        ranges of X.
 
     Returns
     -------
     spec : RowSpec
         Shape and scaling of rows.
     """
-    columns = None if columns is None else columns.learn(X)
     if columns is not None and columns.layout is not None:
         return make_mixed_spec(X, columns, likelihood)
     if image_shape is not None:

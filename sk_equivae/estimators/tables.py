@@ -99,7 +99,7 @@ def read_array(
         if mask is not None and mask.any():
             columns = Columns(tuple(_array_column(X, i, mask[i]) for i in range(X.shape[1])))
         elif X.dtype.kind == "f" and np.isnan(X.min()):
-            columns = Columns(tuple(Column(i, dtype=X.dtype.name) for i in range(X.shape[1])))
+            columns = array_columns(X)
     if columns is None or columns.library is not None or not columns.has_categories:
         return X, columns
     X = X.astype(np.float64) if X.dtype.kind != "f" else X.copy()
@@ -109,6 +109,11 @@ def read_array(
             place = np.searchsorted(known, X[:, i]).clip(max=len(known) - 1)
             X[:, i] = np.where(known[place] == X[:, i], place, np.nan)
     return X, columns
+
+
+def array_columns(X: NDArray[Any]) -> Columns:
+    """Return the columns of an array of numbers."""
+    return Columns(tuple(Column(i, dtype=X.dtype.name) for i in range(X.shape[1])))
 
 
 def _array_column(X: NDArray[Any], i: int, is_categorical: bool) -> Column:

@@ -115,13 +115,15 @@ class Columns:
         """Whether any column is categorical."""
         return any(c.categories is not None for c in self.columns)
 
-    def learn(self, X: Floats) -> "Columns":
+    def learn(self, X: Floats, expects_gaps: bool = False) -> "Columns":
         """Return the same columns with the ranges and gaps of a matrix.
 
         Parameters
         ----------
         X : ndarray of shape (n, n_columns)
             Numbers, positions of categories, and NaN.
+        expects_gaps : bool, default=False
+            Whether to treat every column like one with missing values.
 
         Returns
         -------
@@ -136,7 +138,7 @@ class Columns:
             self.columns,
             np.where(known, low, np.nan).tolist(),
             np.where(known, high, np.nan).tolist(),
-            missing.any(axis=0).tolist(),
+            (missing.any(axis=0) | expects_gaps).tolist(),
             strict=True,
         )
         learnt = (replace(c, low=lo, high=hi, has_gaps=gaps) for c, lo, hi, gaps in ranges)

@@ -63,6 +63,14 @@ class ObservedFeatures(Independent):
         density = self.base_dist.log_prob(x.masked_fill(missing, 0.0))
         return density.masked_fill(missing, 0.0).sum(dim=-1)
 
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Return drawn rows; the generator is on the CPU."""
+        noise = torch.randn(self.mean.shape, generator=generator).to(self.mean)
+        if isinstance(self.base_dist, Normal):
+            return self.mean + self.stddev * noise
+        uniform = torch.special.ndtr(noise)
+        return (uniform < self.mean).to(self.mean)
+
 
 def likelihood_x(
     name: str, output: Tensor, scale: Tensor, layout: Layout | None = None

@@ -145,6 +145,31 @@ class MixedColumns(Distribution):
         is_value = _places(self.layout.sizes).to(p.device) < sum(self.layout.sizes)
         return torch.cat([self.numbers.mean, p[:, is_value]], dim=1)
 
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Return drawn rows, of the shape of `mean`; blocks have a single 1.
+
+        Parameters
+        ----------
+        generator : torch.Generator
+            Source of the random numbers, on the CPU.
+
+        Returns
+        -------
+        x : Tensor of shape (n, n_outputs)
+            Numbers and blocks.
+        """
+        numbers = self.numbers.mean
+        noise = torch.randn(numbers.shape, generator=generator).to(numbers)
+        numbers = numbers + self.numbers.stddev * noise
+        if not self.layout.sizes:
+            return numbers
+        # the largest of the log-probabilities with Gumbel noise is a draw
+        uniform = torch.rand(self.logits.shape, generator=generator).to(self.logits)
+        noisy = self._by_block(self.logits - (-uniform.log()).log(), -torch.inf)
+        chosen = F.one_hot(noisy.argmax(dim=2), noisy.shape[2]).to(numbers)
+        is_value = _places(self.layout.sizes).to(chosen.device) < sum(self.layout.sizes)
+        return torch.cat([numbers, chosen[:, is_value]], dim=1)
+
     def _by_block(self, values: Tensor, padding: float) -> Tensor:
         """Return values of all blocks as a tensor of shape (n, n_blocks, largest)."""
         places = _places(self.layout.sizes).to(values.device)
@@ -161,3 +186,42 @@ def fill_missing(x: Tensor) -> Tensor:
     tensor([[1., 0.]])
     """
     return x if x.ndim > 2 else x.masked_fill(x.isnan(), 0.0)
+
+
+def hide(x: Tensor, layout: Layout, fraction: float, generator: torch.Generator) -> Tensor:
+    """Return rows with some values missing, in all columns alike.
+
+    The probability that a value is removed is drawn for each row, uniformly between 0 and twice
+    the fraction, so that rows with few and with many missing values occur.
+
+    Parameters
+    ----------
+    x : Tensor of shape (n, n_inputs)
+        The rows.
+    layout : Layout
+        Where the columns are.
+    fraction : float
+        Fraction of values to remove, at most 0.5.
+    generator : torch.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    x : Tensor of shape (n, n_inputs)
+        The rows with more missing values.
+
+    Examples
+    --------
+    >>> import torch
+    >>> layout = Layout(n_numeric=1, sizes=(2,), marked=(0,))
+    >>> hide(torch.tensor([[0.7, 0.0, 1.0, 0.0]]), layout, 0.0, torch.Generator())
+    tensor([[0.7000, 0.0000, 1.0000, 0.0000]])
+    """
+    options = {"generator": generator, "device": x.device, "dtype": x.dtype}
+    rate = 2 * fraction * torch.rand((len(x), 1), **options)
+    is_hidden = torch.rand((len(x), layout.n_columns), **options) < rate
+    is_hidden = is_hidden[:, torch.tensor(layout.column_of_input, device=x.device)]
+    values, marks = x[:, : layout.n_outputs], x[:, layout.n_outputs :]
+    values = values.masked_fill(is_hidden[:, : layout.n_outputs], 0.0)
+    marks = marks.masked_fill(is_hidden[:, layout.n_outputs :], 1.0)
+    return torch.cat([values, marks], dim=1)

@@ -125,9 +125,18 @@ class LabelPosterior(WithBody):
 
 
 class Decoder(WithBody):
-    """The parameters of p(x | r_y, v): logits or means, and the scale of a Gaussian."""
+    """The parameters of p(x | r_y, v): logits or means, and the scale of a Gaussian.
 
-    def __init__(self, output_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
+    Numeric columns of a table with other columns or missing values have a scale each.
+    """
+
+    def __init__(
+        self,
+        output_shape: tuple[int, ...],
+        sizes: Architecture,
+        n_latents: Latents,
+        scale_shape: tuple[int, ...] = (),
+    ):
         super().__init__()
         n_invariant, n_equivariant = n_latents
         first, second = sizes.hidden
@@ -135,7 +144,7 @@ class Decoder(WithBody):
         self.dense_v = nn.Linear(n_equivariant, second)
         self.dense = nn.Linear(2 * second, first)
         self.body = make_decoder_body(sizes.decoder, first, output_shape, sizes)
-        self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale = nn.Parameter(torch.zeros(scale_shape))
         self.log_scale_rate = sizes.log_scale_rate
         self.min_scale = sizes.min_scale
 
@@ -198,8 +207,11 @@ class EquiVAEModule(nn.Module):
             self.invariant = InvariantEncoder(input_shape, sizes, n_latents[0], n_classes)
             self.equivariant = EquivariantEncoder(input_shape, sizes, n_latents)
             self.posterior = LabelPosterior(input_shape, sizes, n_latents[0], n_classes)
-            output_shape = input_shape if layout is None else (layout.n_outputs,)
-            self.decoder = Decoder(output_shape, sizes, n_latents)
+            if layout is None:
+                self.decoder = Decoder(input_shape, sizes, n_latents)
+            else:
+                scale_shape = (layout.n_numeric,) if layout.n_numeric else ()
+                self.decoder = Decoder((layout.n_outputs,), sizes, n_latents, scale_shape)
         self._initialize(torch.Generator().manual_seed(seed))
 
     def _initialize(self, generator: torch.Generator) -> None:

@@ -20,6 +20,7 @@ MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
 # Largest number of epochs; for very few rows, which make up a single batch per epoch.
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
+HIDDEN_FRACTION = 0.25
 
 
 def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
@@ -125,6 +126,8 @@ class Plan:
         Weight of the term `prototype`.
     kl_warmup : float
         Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
+    hidden_fraction : float
+        Fraction of the values of a table that is hidden from q(v | r_y, x).
     """
 
     n_epochs: int
@@ -132,6 +135,7 @@ class Plan:
     labeled_share: float
     prototype_weight: float
     kl_warmup: float
+    hidden_fraction: float = 0.0
 
 
 def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
@@ -167,10 +171,14 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         weight = auto_prototype_weight(spec.row_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
+    hidden = objective.hidden_fraction
+    if hidden == "auto":
+        hidden = HIDDEN_FRACTION if spec.layout is not None and spec.layout.marked else 0.0
     return Plan(
         n_epochs=1 if incremental else n_epochs,
         max_batch_size=settings.batch_size if incremental else max(settings.batch_size, largest),
         labeled_share=share,
         prototype_weight=weight,
         kl_warmup=0.0 if incremental else warmup,
+        hidden_fraction=hidden,
     )
