@@ -11,7 +11,7 @@ drawn v were no better when this was written.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .fitted.model import FittedModel
+from .model.distributions import ObservedFeatures
+from .model.mixed import MixedColumns
 
 Rows = NDArray[Any]
 
@@ -46,12 +48,12 @@ def impute(model: FittedModel, X: Rows, rule: str) -> Rows:
     def expected(x: Tensor) -> Rows:
         q_y = model.class_logits(x, rule).softmax(dim=1).to(x)  # (n, n_classes)
         h = model.module.equivariant.embed(x)
-        total = 0.0
+        parts = []
         for code in known:
             r = prototypes[code].expand(len(x), -1)
             p_x = model.module.decode(r, model.module.equivariant(h, r).mean)
-            total = total + q_y[:, code, None] * p_x.mean
-        return model.rows.denormalize(total)
+            parts.append(q_y[:, code, None] * p_x.mean)
+        return model.rows.denormalize(torch.stack(parts).sum(dim=0))
 
     return _filled(model, X, expected)
 
@@ -83,7 +85,8 @@ def draw(model: FittedModel, X: Rows, rule: str, generator: torch.Generator) -> 
         q_v = model.module.encode(x, r)
         noise = torch.randn(q_v.mean.shape, generator=generator)
         v = q_v.mean + q_v.stddev * noise.to(q_v.mean)
-        return model.rows.denormalize(model.module.decode(r, v).draw(generator))
+        p_x = cast(MixedColumns | ObservedFeatures, model.module.decode(r, v))
+        return model.rows.denormalize(p_x.draw(generator))
 
     return _filled(model, X, drawn)
 

@@ -33,7 +33,7 @@ from .inputs import (
 )
 from .labels import check_labeled, encode_labels, known_classes
 from .parameters import Parameters
-from .tables import array_columns, read_array, read_frame
+from .tables import array_columns, check_gaps, read_array, read_frame
 
 
 @contextlib.contextmanager
@@ -256,6 +256,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood, columns)
         elif spec.likelihood == "bernoulli":
             check_bernoulli(X[kept], spec.max_value)
+        if not reset and not incremental:
+            check_gaps(X[kept], spec)
         return X, codes, classes, kept, TrainingRows(X[kept], spec, codes[kept], weight[kept])
 
     def _validate_array(

@@ -162,7 +162,11 @@ def frame_to_matrix(X: Any, columns: Columns) -> Floats:
     matrix = np.empty((len(X), len(columns.columns)))
     for i, (now, column) in enumerate(zip(library.names(X), columns.columns, strict=True)):
         series = X[now]
-        _check_kind(library.kind(series), column)
+        kind = library.kind(series)
+        if kind == "empty" or library.missing(X[[now]]).all():
+            matrix[:, i] = np.nan  # a column without values has any dtype
+            continue
+        _check_kind(kind, column)
         if column.categories is None:
             matrix[:, i] = library.numbers(series)
         else:
@@ -172,15 +176,13 @@ def frame_to_matrix(X: Any, columns: Columns) -> Floats:
 
 def _check_kind(kind: str, column: Column) -> None:
     """Raise if the values of a column are of another type than in `fit`."""
-    if kind == "empty":
-        return
     expected = "number"
     if column.categories is not None:
-        is_text = any(isinstance(category, str) for category in column.categories)
-        expected = "text" if is_text or not column.categories else "number"
+        is_number = all(isinstance(category, bool | int | float) for category in column.categories)
+        expected = "number" if is_number else "text"
     got = "number" if kind == "boolean" else kind
     if got != expected and column.categories != ():
-        described = {"text": "strings or categories", "number": "numbers"}
+        described = {"text": "strings or categories", "number": "numbers or booleans"}
         raise ValueError(
             f"The column {column.name!r} held {described[expected]} in fit; got "
             f"{described.get(got, got)}. Bring it to the dtype that it had in fit."

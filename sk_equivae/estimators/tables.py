@@ -71,6 +71,22 @@ def _check_array_will_do(X: Any, columns: Columns | None) -> None:
         )
 
 
+def check_gaps(X: NDArray[Any], spec: RowSpec) -> None:
+    """Raise if columns that had no missing values in the first fit have some now."""
+    if spec.is_image or X.dtype.kind != "f" or not np.isnan(X.min()):
+        return
+    new = np.isnan(X).any(axis=0)
+    if spec.columns is not None:
+        marked = (c.has_gaps or c.categories is not None for c in spec.columns.columns)
+        new &= ~np.fromiter(marked, dtype=bool)
+    if new.any():
+        raise ValueError(
+            "warm_start=True goes on with the networks of the last fit, which expect missing "
+            f"values only where X had some; got new ones in the columns {np.flatnonzero(new)}. "
+            "Set warm_start=False."
+        )
+
+
 def read_array(
     X: NDArray[Any], categorical_features: Any, columns: Columns | None, first: bool
 ) -> tuple[NDArray[Any], Columns | None]:
@@ -150,8 +166,8 @@ def _categorical_mask(given: Any, n_features: int, names: list[str] | None) -> M
     if values and all(isinstance(value, bool) for value in values):
         if len(values) != n_features:
             raise ValueError(
-                f"categorical_features is a mask of {len(values)} features; X has {n_features}. "
-                "Expected one value per feature."
+                f"categorical_features expects a mask of {n_features} values, one per feature; got "
+                f"{len(values)}."
             )
         return np.asarray(values)
     for value in values:
@@ -164,16 +180,13 @@ def _position(value: Any, n_features: int, names: list[str] | None) -> int:
     if isinstance(value, str):
         if names is None:
             raise ValueError(
-                f"categorical_features names the feature {value!r}, but X is an array without "
-                "names. Pass a DataFrame, or positions of features."
+                f"categorical_features expects positions for an array; got the name {value!r}. "
+                "Pass a DataFrame, or positions of features."
             )
         if value not in names:
-            raise ValueError(
-                f"categorical_features names the feature {value!r}, which X does not have. "
-                f"Expected names among {names}."
-            )
+            raise ValueError(f"categorical_features expects names among {names}; got {value!r}.")
         return names.index(value)
-    if not isinstance(value, Integral) or not -n_features <= value < n_features:
+    if not isinstance(value, Integral) or not -n_features <= int(value) < n_features:
         raise ValueError(
             "categorical_features should be 'from_dtype', None, a mask, or names or positions "
             f"from 0 to {n_features - 1}; got {value!r} in it."
@@ -204,14 +217,14 @@ def make_mixed_spec(X: NDArray[Any], columns: Columns, likelihood: str) -> RowSp
     columns = replace(columns, columns=tuple(_with_likelihood(X, columns, likelihood)))
     layout = columns.layout
     assert layout is not None
+    if layout.n_columns == 0:
+        raise ValueError("Expected at least one value in X; all of them are missing.")
     empty = [c.name for c in columns.columns if c.is_empty]
     if empty:
         warn_user(
             f"The columns {empty} have no value in X. They are ignored, and stay missing in rows "
             "that are generated or imputed."
         )
-    if layout.n_columns == 0:
-        raise ValueError("Expected at least one value in X; all of them are missing.")
     shift, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     numeric = columns.numeric
     if numeric:
@@ -236,8 +249,10 @@ def _with_likelihood(X: NDArray[Any], columns: Columns, likelihood: str) -> Iter
         is_binary = False
         if column.categories is None and not column.is_empty and likelihood != "gaussian":
             values = X[:, i]
-            is_binary = column.low == 0 and column.high == 1 and bool(
-                ((values == 0) | (values == 1) | np.isnan(values)).all()
+            is_binary = (
+                column.low == 0
+                and column.high == 1
+                and bool(((values == 0) | (values == 1) | np.isnan(values)).all())
             )
             if likelihood == "bernoulli" and not is_binary and column.low < column.high:
                 raise ValueError(

@@ -5,7 +5,7 @@ position among the categories of the column, NaN where a value is missing. `Colu
 matrix into rows of the networks, as `sk_equivae.model.mixed` describes them, and back.
 """
 
-from collections.abc import Hashable
+import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,7 @@ class Column:
         Whether values were missing in `fit`.
     """
 
-    name: Hashable
+    name: Any
     dtype: str = "float64"
     categories: tuple[Any, ...] | None = None
     category_dtype: str = ""
@@ -90,9 +90,7 @@ class Columns:
     @cached_property
     def numeric(self) -> list[int]:
         """Positions of the numeric columns that have any value."""
-        return [
-            i for i, c in enumerate(self.columns) if c.categories is None and not c.is_empty
-        ]
+        return [i for i, c in enumerate(self.columns) if c.categories is None and not c.is_empty]
 
     @cached_property
     def categorical(self) -> list[int]:
@@ -131,6 +129,7 @@ class Columns:
             The columns, with `low`, `high` and `has_gaps`.
         """
         missing = np.isnan(X)
+        has_gaps = missing.any(axis=0) | np.full(X.shape[1], expects_gaps)
         low = np.where(missing, np.inf, X).min(axis=0)
         high = np.where(missing, -np.inf, X).max(axis=0)
         known = np.isfinite(low)
@@ -138,7 +137,7 @@ class Columns:
             self.columns,
             np.where(known, low, np.nan).tolist(),
             np.where(known, high, np.nan).tolist(),
-            (missing.any(axis=0) | expects_gaps).tolist(),
+            has_gaps.tolist(),
             strict=True,
         )
         learnt = (replace(c, low=lo, high=hi, has_gaps=gaps) for c, lo, hi, gaps in ranges)
@@ -209,4 +208,4 @@ class Columns:
         if self.layout is None:
             return []
         ends = np.cumsum((self.layout.n_numeric, *self.layout.sizes))
-        return [x[:, start:end] for start, end in zip(ends[:-1], ends[1:], strict=True)]
+        return [x[:, start:end] for start, end in itertools.pairwise(ends)]

@@ -54,7 +54,7 @@ LIKELIHOODS: dict[str, Callable[[Tensor, Tensor], Distribution]] = {
 }
 
 
-class ObservedFeatures(Independent):
+class ObservedFeatures(Independent[Distribution]):
     """Independent features of tabular rows; NaN is missing, and left out of the log-density."""
 
     def log_prob(self, x: Tensor) -> Tensor:

@@ -217,9 +217,10 @@ def hide(x: Tensor, layout: Layout, fraction: float, generator: torch.Generator)
     >>> hide(torch.tensor([[0.7, 0.0, 1.0, 0.0]]), layout, 0.0, torch.Generator())
     tensor([[0.7000, 0.0000, 1.0000, 0.0000]])
     """
-    options = {"generator": generator, "device": x.device, "dtype": x.dtype}
-    rate = 2 * fraction * torch.rand((len(x), 1), **options)
-    is_hidden = torch.rand((len(x), layout.n_columns), **options) < rate
+    # one more number per row, for its rate
+    shape = (len(x), 1 + layout.n_columns)
+    u = torch.rand(shape, generator=generator, device=x.device, dtype=x.dtype)
+    is_hidden = u[:, 1:] < 2 * fraction * u[:, :1]
     is_hidden = is_hidden[:, torch.tensor(layout.column_of_input, device=x.device)]
     values, marks = x[:, : layout.n_outputs], x[:, layout.n_outputs :]
     values = values.masked_fill(is_hidden[:, : layout.n_outputs], 0.0)

@@ -203,9 +203,7 @@ def make_objective(
 ) -> EquiVAEObjective:
     """Return the objective for the given rows."""
     any_unlabeled = bool((data.own_codes < 0).any())
-    augment = make_augment(
-        settings.augment, data.spec.is_image, any_unlabeled, data.spec.layout
-    )
+    augment = make_augment(settings.augment, data.spec.is_image, any_unlabeled, data.spec.layout)
     sources = settings.objective.sources()
     objective = EquiVAEObjective(
         prior, module.n_hidden, settings.m_max, settings.objective, plan, sources, augment
