@@ -1,6 +1,6 @@
 """The estimators of the scikit-learn API: parameters, validation, `fit`, and methods after it.
 
-Reading order: `labels`, `frames`, `tables`, `inputs`, `parameters`, `going_on`, `base`,
+Reading order: `labels`, `frames`, `tables`, `inputs`, `reading`, `parameters`, `going_on`, `base`,
 `representation`, `generative`, `imputing`, `storage`, `classifier`, `transformer`, `imputer`.
 """
 

@@ -8,32 +8,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, _fit_context, is_classifier
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._version import __version__
 from .._warnings import warn_user
-from ..fitted.columns import Columns
 from ..fitted.model import Codes, FittedModel
-from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
 from ..training.summary import Trained
 from ..training.train import Previous, train
 from .going_on import check_can_go_on, fixed_parameters
-from .inputs import (
-    DTYPES,
-    check_bernoulli,
-    check_not_single,
-    check_row_shape,
-    check_units,
-    flatten,
-    make_spec,
-    no_strings,
-)
+from .inputs import check_bernoulli, check_units, make_spec
 from .labels import check_labeled, encode_labels, known_classes
 from .parameters import Parameters
-from .tables import array_columns, check_gaps, read_array, read_frame
+from .reading import read_rows
+from .tables import check_gaps
 
 
 @contextlib.contextmanager
@@ -234,9 +224,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "y is None. Expected labels, with -1 for unlabelled rows."
             )
         spec = None if reset else self.model_.rows
-        X, array_shape, columns = self._validate_array(
-            X, spec, ensure_min_samples=1 if incremental else 2
-        )
+        n_rows = 1 if incremental else 2
+        X, array_shape, columns = read_rows(self, X, spec, ensure_min_samples=n_rows)
         codes, classes = encode_labels(y, self.unlabeled, classes)
         if len(codes) != len(X):
             raise ValueError(
@@ -251,43 +240,13 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         n_least = self._n_least_classes if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
         if spec is None:
-            if columns is not None:
-                columns = columns.learn(X[kept], self._expects_gaps)
+            columns = None if columns is None else columns.learn(X[kept], self._expects_gaps)
             spec = make_spec(X[kept], array_shape, self.image_shape, self.likelihood, columns)
         elif spec.likelihood == "bernoulli":
             check_bernoulli(X[kept], spec.max_value)
         if not reset and not incremental:
             check_gaps(X[kept], spec)
         return X, codes, classes, kept, TrainingRows(X[kept], spec, codes[kept], weight[kept])
-
-    def _validate_array(
-        self, X: Any, spec: RowSpec | None, **checks: Any
-    ) -> tuple[NDArray[Any], tuple[int, ...] | None, Columns | None]:
-        """Return flat rows, the shape of an image if X has more than two dimensions, and columns.
-
-        The columns are those of a frame, or of an array with categories or missing values.
-        """
-        table = read_frame(self, X, spec, **checks)
-        if table is not None:
-            return table[0], None, table[1]
-        with no_strings():
-            if spec is not None:
-                check_not_single(spec, X)
-            X, array_shape = flatten(X)
-            if array_shape is not None and spec is not None:
-                check_row_shape(spec, array_shape)
-            is_image = spec.is_image if spec is not None else bool(array_shape or self.image_shape)
-            finite = True if is_image else "allow-nan"
-            X = validate_data(
-                self, X, dtype=DTYPES, reset=spec is None, ensure_all_finite=finite, **checks
-            )
-        if is_image:
-            return X, array_shape, None
-        columns = None if spec is None else spec.columns
-        X, columns = read_array(X, self.categorical_features, columns, spec is None)
-        if columns is None and self._expects_gaps:
-            columns = array_columns(X)
-        return X, array_shape, columns
 
     def _check_ready(self) -> None:
         """Raise if the estimator is not fitted, or if a parameter is not valid."""
@@ -297,7 +256,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     def _validate_rows(self, X: Any) -> NDArray[Any]:
         """Return flat rows, and raise if they do not match those seen in `fit`."""
         self._check_ready()
-        X = self._validate_array(X, self.model_.rows)[0]
+        X, _, _ = read_rows(self, X, self.model_.rows)
         check_units(X, self.model_.rows)
         return X
 
