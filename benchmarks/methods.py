@@ -6,6 +6,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -15,10 +17,11 @@ from sklearn.svm import SVC
 
 from benchmarks.peers.aae import AAE
 from benchmarks.peers.classifiers import LabelNetwork, NeuralClassifier
+from benchmarks.peers.imputers import OneHotImputer
 from benchmarks.peers.loop import PeerClassifier, PeerTransformer
 from benchmarks.peers.vae import M1, M2, Siddharth, StackedM2
 from benchmarks.registry import Method, Task, method
-from sk_equivae import EquiVAEClassifier, EquiVAETransformer
+from sk_equivae import EquiVAEClassifier, EquiVAEImputer, EquiVAETransformer
 from sk_equivae.presets import EPOCHS, PAPER, paper
 
 
@@ -97,6 +100,20 @@ method(
 method("aae", "Adversarial autoencoder (Makhzani et al. 2015)", takes_images=True, note=AAE_NOTE)(
     partial(peer, AAE, max_epochs=PEER_EPOCHS)
 )
+
+
+@method("imputer", "EquiVAEImputer")
+def imputer(task: Task) -> Any:
+    return EquiVAEImputer(random_state=task.seed)
+
+
+def one_hot(imputer: Any, task: Task) -> Any:
+    return OneHotImputer(seeded(imputer, task))
+
+
+method("simple", "SimpleImputer")(partial(one_hot, SimpleImputer()))
+method("neighbors", "KNNImputer")(partial(one_hot, KNNImputer()))
+method("iterative", "IterativeImputer")(partial(one_hot, IterativeImputer()))
 
 
 def plain(estimator: Any, task: Task) -> Any:

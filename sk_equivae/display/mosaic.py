@@ -88,11 +88,8 @@ def as_rows(estimator: Any, table: Any, *lead: int) -> NDArray[Any]:
 def category_names(estimator: Any) -> dict[int, list[str]]:
     """Return the names of the categories of each categorical column, by its position."""
     columns = estimator.model_.rows.columns
-    return {} if columns is None else {
-        i: [str(category) for category in column.categories]
-        for i, column in enumerate(columns.columns)
-        if column.categories
-    }  # fmt: skip
+    named = () if columns is None else enumerate(columns.columns)
+    return {i: [str(name) for name in c.categories] for i, c in named if c.categories}
 
 
 def value_range(estimator: Any, images: NDArray[Any]) -> tuple[float, float]:

@@ -20,6 +20,11 @@ LINES = {
     "robustness": {"labels": [100], "methods": ["selftraining"]},
     "generation": {"datasets": ["digits"], "settings": ["default"]},
     "calibration": {"datasets": ["cancer"], "methods": ["equivae", "fixmatch", "logistic"]},
+    "imputation": {
+        "datasets": ["zoo"],
+        "methods": ["imputer", "simple", "neighbors", "iterative"],
+        "settings": ["mcar-30", "mar-50"],
+    },
     "speed": {"settings": ["complements", "classes", "loop", "inference"]},
 }
 FIELDS = {
