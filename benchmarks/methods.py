@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 
 from benchmarks.peers.aae import AAE
 from benchmarks.peers.classifiers import LabelNetwork, NeuralClassifier
-from benchmarks.peers.imputers import OneHotImputer
 from benchmarks.peers.loop import PeerClassifier, PeerTransformer
 from benchmarks.peers.vae import M1, M2, Siddharth, StackedM2
 from benchmarks.registry import Method, Task, method
@@ -103,17 +102,8 @@ method("aae", "Adversarial autoencoder (Makhzani et al. 2015)", takes_images=Tru
 
 
 @method("imputer", "EquiVAEImputer")
-def imputer(task: Task) -> Any:
+def equivae_imputer(task: Task) -> Any:
     return EquiVAEImputer(random_state=task.seed)
-
-
-def one_hot(imputer: Any, task: Task) -> Any:
-    return OneHotImputer(seeded(imputer, task))
-
-
-method("simple", "SimpleImputer")(partial(one_hot, SimpleImputer()))
-method("neighbors", "KNNImputer")(partial(one_hot, KNNImputer()))
-method("iterative", "IterativeImputer")(partial(one_hot, IterativeImputer()))
 
 
 def plain(estimator: Any, task: Task) -> Any:
@@ -144,6 +134,8 @@ ALONE = {"labeled_only": True}
 TREES, LOGISTIC = ExtraTreesClassifier(300), LogisticRegression(max_iter=2_000)
 BOOSTING = "HistGradientBoosting, labels alone, at most 20,000 rows"
 
+for known in (SimpleImputer, KNNImputer, IterativeImputer):
+    method(known.__name__, known.__name__)(partial(seeded, known(keep_empty_features=True)))
 method("spreading", "LabelSpreading (knn, 7)")(partial(plain, SPREADING))
 method("selftraining", "SelfTraining (SVC, C=10)", **FEW, note=FEW_NOTE)(
     partial(plain, SELF_TRAINING)

@@ -20,6 +20,7 @@ PAPER_PEERS = (
     "equivae-neural", "network", "m2", "m1m2", "siddharth", "aae",
     "spreading-pca", "selftraining-pca", "boosting", "neighbors-pca",
 )  # fmt: skip
+IMPUTERS = ("SimpleImputer", "KNNImputer", "IterativeImputer")
 HAVE_PAPERS_WAY = ("equivae", "equivae-neural", "network")
 PAPERS_WAY = Setting("paper's settings", papers_way, methods=HAVE_PAPERS_WAY)
 EQUIVAES_PAPERS_WAY = Setting("paper's settings", papers_way, methods=("equivae",))
@@ -84,8 +85,7 @@ study(
 )  # fmt: skip
 study(
     "imputation", "Missing values filled in", measure_imputation,
-    dict.fromkeys(UCI_TABLES, ("all",)), ("imputer", "simple", "neighbors", "iterative"),
-    IMPUTATION, n_seeds=3,
+    dict.fromkeys(UCI_TABLES, ("all",)), ("imputer", *IMPUTERS), IMPUTATION, n_seeds=3,
 )  # fmt: skip
 study(
     "speed", "Speed", measure_speed, {"mnist": ("all",)}, ("equivae",),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
 from benchmarks.datasets import raw_table
 from benchmarks.job import Job, Rows
@@ -17,13 +17,12 @@ Rng = np.random.RandomState
 
 def removed(X: NDArray, share: float, rng: Rng, by_column: bool = False) -> NDArray:
     """Which values to remove: at random, or the more likely the larger another column is."""
-    n, n_columns = X.shape
     chance = np.full(X.shape, share)
-    for i in range(n_columns if by_column else 0):
-        other = X[:, rng.choice(np.delete(np.arange(n_columns), i))]
-        rank = np.argsort(np.argsort(other + 1e-9 * rng.rand(n))) / n
+    for i in range(X.shape[1] if by_column else 0):
+        other = X[:, rng.choice(np.delete(np.arange(X.shape[1]), i))]
+        rank = np.argsort(np.argsort(other + 1e-9 * rng.rand(len(X)))) / len(X)
         chance[:, i] = np.clip(2 * share * rank, 0, 0.95)
-    return (rng.rand(n, n_columns) < chance) & ~np.isnan(X)
+    return (rng.rand(*X.shape) < chance) & ~np.isnan(X)
 
 
 SETTINGS = {
@@ -34,23 +33,35 @@ SETTINGS = {
 
 
 def measure_imputation(job: Job) -> dict[str, Any]:
-    """Mean over the columns: RMSE by the standard deviation, or the share of wrong categories."""
-    rng = Rng(job.run.seed)
-    X, y, n_numbers = raw_table(job.run.dataset, job.data)
+    """Mean over the columns: RMSE by the standard deviation, or the share of wrong categories.
+
+    The imputers of scikit-learn see categories one-hot, and the largest value of a block counts.
+    """
+    rng, imputer = Rng(job.run.seed), job.estimator()
+    X, _, n_numbers = raw_table(job.run.dataset, job.data)
     X = X[rng.permutation(len(X))[: job.few(MAX_ROWS, 60)]]
-    X[:, n_numbers:] = OrdinalEncoder().fit_transform(np.where(X == "", None, X)[:, n_numbers:])
+    is_code = np.arange(X.shape[1]) >= n_numbers
+    for part, encoder in (~is_code, StandardScaler()), (is_code, OrdinalEncoder()):
+        if part.any():
+            X[:, part] = encoder.fit_transform(np.where(X == "", None, X)[:, part])
     X = X.astype(np.float64)
     hidden = job.setting.draw(X, int(job.run.setting.split("-")[1]) / 100, rng)
-    gaps = np.where(hidden, np.nan, X)
-    imputer = job.estimator().set_params(categorical_features=np.arange(X.shape[1]) >= n_numbers)
-    figures = job.fit(imputer, Rows(gaps, y[: len(X)], y, (X, y), (X, y), ""))
-    filled, errors = imputer.transform(gaps), []
+    gaps, y = np.where(hidden, np.nan, X), np.zeros(len(X), dtype=int)
+    if ours := "categorical_features" in imputer.get_params():
+        imputer.set_params(categorical_features=is_code)
+    sizes = np.where(ours | ~is_code, 1, np.nanmax(X, axis=0) + 1).astype(int)
+    # one-hot, but NaN where the category is
+    blocks = [g[:, None] if k == 1 else (g[:, None] == np.arange(k)) + 0 * g[:, None]
+              for g, k in zip(gaps.T, sizes, strict=True)]  # fmt: skip
+    rows = np.concatenate(blocks, axis=1)
+    figures = job.fit(imputer, Rows(rows, y, y, (rows, y), (rows, y), ""))
+    filled = np.split(imputer.transform(rows), np.cumsum(sizes)[:-1], axis=1)
+    errors = []
     for i in np.flatnonzero(hidden.any(axis=0) & (np.nanstd(X, axis=0) > 0)):
-        true, found = X[hidden[:, i], i], filled[hidden[:, i], i]
-        rmse = np.sqrt(np.mean((true - found) ** 2)) / np.nanstd(X[:, i])
-        errors.append(rmse if i < n_numbers else np.mean(true != found))
-    return {
-        **figures,
-        "errors": {"predict": round(100 * float(np.mean(errors)), 3)},
-        "measures": {},
-    }
+        true, block = X[hidden[:, i], i], filled[i][hidden[:, i]]
+        found = block[:, 0] if sizes[i] == 1 else block.argmax(axis=1)
+        errors.append(
+            np.mean(true != found) if is_code[i] else np.sqrt(np.mean((true - found) ** 2))
+        )
+    error = round(100 * float(np.mean(errors)), 3)
+    return {**figures, "errors": {"predict": error}, "measures": {}}

@@ -21,8 +21,8 @@ LINES = {
     "generation": {"datasets": ["digits"], "settings": ["default"]},
     "calibration": {"datasets": ["cancer"], "methods": ["equivae", "fixmatch", "logistic"]},
     "imputation": {
-        "datasets": ["zoo"],
-        "methods": ["imputer", "simple", "neighbors", "iterative"],
+        "datasets": ["vehicle"],
+        "methods": ["imputer", "IterativeImputer"],
         "settings": ["mcar-30", "mar-50"],
     },
     "speed": {"settings": ["complements", "classes", "loop", "inference"]},
