@@ -100,9 +100,11 @@ dataset("cancer", "cancer", n_classes=2, has_units=True)(partial(bundled, load_b
 dataset("digits-rows", "digits as rows", n_classes=10)(partial(bundled, load_digits))
 
 
-def raw_table(name: str, folder: Path | None) -> tuple[NDArray, NDArray, int]:
-    """A table of the data folder, numbers before categories, its classes, and how many numbers."""
-    file, categories = TABLE_FILES[name]
+def table(file: str, folder: Path | None, rng: Rng, categories: tuple[str, ...] | None = ()):
+    """A table of the data folder; imputed, one-hot and standardised as its training rows say.
+
+    Columns of texts are categories, and so are those that are named (None means all of them).
+    """
     found = [p for place in places("tabular", folder) if (p := place / f"{file}.csv.gz").exists()]
     if not found:
         raise FileNotFoundError(
@@ -115,18 +117,12 @@ def raw_table(name: str, folder: Path | None) -> tuple[NDArray, NDArray, int]:
     codes |= {name for name, texts in columns.items() if not all(map(is_number, texts))}
     numbers = [[float(t or "nan") for t in columns[name]] for name in columns if name not in codes]
     X = np.array([*numbers, *(columns[name] for name in columns if name in codes)], dtype=object).T
-    return X, y, len(numbers)
-
-
-def table(name: str, folder: Path | None, rng: Rng) -> Split:
-    """A table; imputed, one-hot and standardised as its training rows say."""
-    X, y, n_numbers = raw_table(name, folder)
     kept = rng.permutation(len(X))[:MAX_TABLE_ROWS] if len(X) > MAX_TABLE_ROWS else slice(None)
     split = split_rows(X[kept], y[kept], rng)
     numeric = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder = make_column_transformer(
-        (numeric, [*range(n_numbers)]), (one_hot, [*range(n_numbers, X.shape[1])])
+        (numeric, [*range(len(numbers))]), (one_hot, [*range(len(numbers), X.shape[1])])
     ).fit(split.X)
     X, X_test = (encoder.transform(rows).astype(np.float64) for rows in (split.X, split.X_test))
     return split._replace(X=X, X_valid=X[:0], X_test=X_test)
@@ -137,15 +133,14 @@ def is_number(text: str) -> bool:
     return not text or text.lstrip("-").replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
-# Files of tables, and their categories; columns of texts are some too, None means all.
-TABLE_FILES: dict[str, tuple[str, tuple[str, ...] | None]] = {
-    "breast": ("BreastCancer", ()), "glass": ("Glass", ()), "ionosphere": ("Ionosphere", ()),
-    "satellite": ("Satellite", ()), "soybean": ("Soybean", None), "vehicle": ("Vehicle", ()),
-    "vowel": ("Vowel", ("V1",)), "zoo": ("Zoo", ()),
-}  # fmt: skip
-for name, n_classes in zip(TABLE_FILES, (2, 6, 2, 6, 19, 4, 11, 7), strict=True):
-    title = "Breast Cancer (UCI)" if name == "breast" else name.title()
-    dataset(name, title, n_classes=n_classes)(partial(table, name))
+dataset("breast", "Breast Cancer (UCI)", n_classes=2)(partial(table, "BreastCancer"))
+dataset("glass", "Glass", n_classes=6)(partial(table, "Glass"))
+dataset("ionosphere", "Ionosphere", n_classes=2)(partial(table, "Ionosphere"))
+dataset("satellite", "Satellite", n_classes=6)(partial(table, "Satellite"))
+dataset("soybean", "Soybean", n_classes=19)(partial(table, "Soybean", categories=None))
+dataset("vehicle", "Vehicle", n_classes=4)(partial(table, "Vehicle"))
+dataset("vowel", "Vowel", n_classes=11)(partial(table, "Vowel", categories=("V1",)))
+dataset("zoo", "Zoo", n_classes=7)(partial(table, "Zoo"))
 
 
 @dataset(

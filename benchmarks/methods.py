@@ -6,8 +6,6 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -20,7 +18,7 @@ from benchmarks.peers.classifiers import LabelNetwork, NeuralClassifier
 from benchmarks.peers.loop import PeerClassifier, PeerTransformer
 from benchmarks.peers.vae import M1, M2, Siddharth, StackedM2
 from benchmarks.registry import Method, Task, method
-from sk_equivae import EquiVAEClassifier, EquiVAEImputer, EquiVAETransformer
+from sk_equivae import EquiVAEClassifier, EquiVAETransformer
 from sk_equivae.presets import EPOCHS, PAPER, paper
 
 
@@ -101,11 +99,6 @@ method("aae", "Adversarial autoencoder (Makhzani et al. 2015)", takes_images=Tru
 )
 
 
-@method("imputer", "EquiVAEImputer")
-def equivae_imputer(task: Task) -> Any:
-    return EquiVAEImputer(random_state=task.seed)
-
-
 def plain(estimator: Any, task: Task) -> Any:
     """A scikit-learn estimator, standardised first if features have units of their own."""
     estimator = seeded(estimator, task)
@@ -134,8 +127,6 @@ ALONE = {"labeled_only": True}
 TREES, LOGISTIC = ExtraTreesClassifier(300), LogisticRegression(max_iter=2_000)
 BOOSTING = "HistGradientBoosting, labels alone, at most 20,000 rows"
 
-for known in (SimpleImputer, KNNImputer, IterativeImputer):
-    method(known.__name__, known.__name__)(partial(seeded, known(keep_empty_features=True)))
 method("spreading", "LabelSpreading (knn, 7)")(partial(plain, SPREADING))
 method("selftraining", "SelfTraining (SVC, C=10)", **FEW, note=FEW_NOTE)(
     partial(plain, SELF_TRAINING)

@@ -4,8 +4,6 @@ from benchmarks import datasets, methods  # noqa: F401 (they register themselves
 from benchmarks.data.draws import imbalanced, mislabeled, with_foreign, without_foreign
 from benchmarks.measures.errors import measure_calibration, measure_errors
 from benchmarks.measures.generation import measure_generation
-from benchmarks.measures.imputation import SETTINGS as IMPUTATION
-from benchmarks.measures.imputation import measure_imputation
 from benchmarks.measures.speed import PAIRS, measure_speed
 from benchmarks.methods import papers_way
 from benchmarks.registry import DATASETS, Setting, study
@@ -20,7 +18,6 @@ PAPER_PEERS = (
     "equivae-neural", "network", "m2", "m1m2", "siddharth", "aae",
     "spreading-pca", "selftraining-pca", "boosting", "neighbors-pca",
 )  # fmt: skip
-IMPUTERS = ("SimpleImputer", "KNNImputer", "IterativeImputer")
 HAVE_PAPERS_WAY = ("equivae", "equivae-neural", "network")
 PAPERS_WAY = Setting("paper's settings", papers_way, methods=HAVE_PAPERS_WAY)
 EQUIVAES_PAPERS_WAY = Setting("paper's settings", papers_way, methods=("equivae",))
@@ -82,10 +79,6 @@ study(
     "calibration", "How good the probabilities are", measure_calibration,
     {"mnist": (100,), "digits": (50, 100), "digits-rows": (50,), "cancer": (10,)},
     ("equivae", "network", "fixmatch", "spreading", "selftraining", "logistic", "trees"),
-)  # fmt: skip
-study(
-    "imputation", "Missing values filled in", measure_imputation,
-    dict.fromkeys(UCI_TABLES, ("all",)), ("imputer", *IMPUTERS), IMPUTATION, n_seeds=3,
 )  # fmt: skip
 study(
     "speed", "Speed", measure_speed, {"mnist": ("all",)}, ("equivae",),

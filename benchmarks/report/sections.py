@@ -190,10 +190,6 @@ SECTIONS: dict[str, Section] = {
     "ablation": Section("ablation", STUDIES["ablation"].title, ablation),
     "robustness": Section("robustness", STUDIES["robustness"].title, robustness),
     "generation": Section("generation", STUDIES["generation"].title, generation),
-    "imputation": Section(
-        "imputation", STUDIES["imputation"].title,
-        partial(by_group, "imputation", False, {"tables with values removed": UCI_TABLES}),
-    ),
     "calibration": Section("calibration", STUDIES["calibration"].title, calibration),
     "supervised": Section("paper", PAPER + "Table 1", partial(paper_tables, True), "paper"),
     "semi_supervised": Section("paper", PAPER + "Table 2", partial(paper_tables, False)),

@@ -20,11 +20,6 @@ LINES = {
     "robustness": {"labels": [100], "methods": ["selftraining"]},
     "generation": {"datasets": ["digits"], "settings": ["default"]},
     "calibration": {"datasets": ["cancer"], "methods": ["equivae", "fixmatch", "logistic"]},
-    "imputation": {
-        "datasets": ["vehicle"],
-        "methods": ["imputer", "IterativeImputer"],
-        "settings": ["mcar-30", "mar-50"],
-    },
     "speed": {"settings": ["complements", "classes", "loop", "inference"]},
 }
 FIELDS = {
