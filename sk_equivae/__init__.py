@@ -9,7 +9,7 @@ from .display import (
     SamplesDisplay,
     StyleTransferDisplay,
 )
-from .estimators import EquiVAEClassifier, EquiVAETransformer, load
+from .estimators import EquiVAEClassifier, EquiVAEImputer, EquiVAETransformer, load
 from .explore import explore
 from .files import ArchiveError
 from .training.augment import RandomAffine, SwapFeatures
@@ -21,6 +21,7 @@ __all__ = [
     "ArchiveError",
     "Discriminant",
     "EquiVAEClassifier",
+    "EquiVAEImputer",
     "EquiVAETransformer",
     "Experts",
     "Graph",

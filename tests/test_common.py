@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, Objective
+from sk_equivae import EquiVAEClassifier, EquiVAEImputer, EquiVAETransformer, Networks, Objective
 
 # Invariance is checked to 1e-9, which float32 does not have. Only classifiers have to learn.
 EXACT = {"latent_dim": 2, "dtype": "float64", "random_state": 0}
@@ -30,10 +30,13 @@ CHECKED = [
     EquiVAEClassifier(**EXACT, **LEARNS),
     EquiVAETransformer(unlabeled=None, **EXACT, max_epochs=2),
     EquiVAETransformer(**EXACT, max_epochs=2),
+    EquiVAEImputer(latent_dim=2, max_epochs=2, random_state=0),
 ]
 
 
 def expected_failed_checks(estimator):
+    if isinstance(estimator, EquiVAEImputer):
+        return {}
     reasons = {
         "check_sample_weight_equivalence_on_dense_data": (
             "a row of weight 2 and two equal rows fall into different random batches, and two "

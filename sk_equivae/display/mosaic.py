@@ -60,6 +60,38 @@ def as_images(estimator: Any, X: NDArray[Any]) -> NDArray[Any]:
     return images if drawn_channels(channels) > 1 else images.mean(axis=-1)
 
 
+def as_rows(estimator: Any, table: Any, *lead: int) -> NDArray[Any]:
+    """Return rows that the estimator takes or made, as an array with the given first dimensions.
+
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator.
+    table : array-like
+        Rows: an array, or a frame of tabular rows.
+    *lead : int
+        The first dimensions; the last ones are the shape of a row.
+
+    Returns
+    -------
+    rows : ndarray of shape (*lead, *row_shape)
+        The rows; categories as their positions among the categories of the column.
+    """
+    rows = estimator.model_.rows
+    if isinstance(table, np.ndarray):
+        table = table.reshape(-1, *rows.row_shape)
+    if rows.columns is not None:
+        table = estimator._validate_rows(table)
+    return np.asarray(table).reshape(*lead, *rows.row_shape)
+
+
+def category_names(estimator: Any) -> dict[int, list[str]]:
+    """Return the names of the categories of each categorical column, by its position."""
+    columns = estimator.model_.rows.columns
+    named = () if columns is None else enumerate(columns.columns)
+    return {i: [str(name) for name in c.categories] for i, c in named if c.categories}
+
+
 def value_range(estimator: Any, images: NDArray[Any]) -> tuple[float, float]:
     """Return the values to draw in black and white.
 
@@ -194,9 +226,12 @@ def draw_heat_map(
     groups: Sequence[str],
     feature_names: Sequence[str],
     cmap: Any,
+    categories: dict[int, list[str]] | None = None,
     **kwargs: Any,
 ) -> Any:
     """Draw tabular rows in groups of equal size, each feature standardised.
+
+    The cells of categories are blank, and hold their names.
 
     Parameters
     ----------
@@ -210,6 +245,8 @@ def draw_heat_map(
         Names of the features.
     cmap : str or matplotlib Colormap
         Colours of the values.
+    categories : dict of int to list of str, default=None
+        Names of the categories of some features, which are given by their positions.
     **kwargs : dict
         Keyword arguments for `Axes.imshow`.
 
@@ -221,6 +258,13 @@ def draw_heat_map(
     n_each = len(rows) // len(groups)
     spread = rows.std(axis=0)
     values = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    values = np.nan_to_num(values)  # a column without values
+    for column, names in (categories or {}).items():
+        values[:, column] = 0.0
+        for row in np.flatnonzero(~np.isnan(rows[:, column])):
+            name = names[int(rows[row, column])]
+            style = {"ha": "center", "va": "center", "fontsize": "small"}
+            ax.text(column, row, name if len(name) < 12 else f"{name[:10]}…", **style)
     limit = max(1.0, float(np.abs(values).max()))
     style = {"cmap": cmap, "vmin": -limit, "vmax": limit, "aspect": "auto", **kwargs}
     artist = ax.imshow(values, interpolation="nearest", **style)

@@ -13,6 +13,8 @@ from .checks import check_estimator
 from .mosaic import (
     TileDisplay,
     as_images,
+    as_rows,
+    category_names,
     draw_heat_map,
     draw_mosaic,
     feature_names,
@@ -35,6 +37,8 @@ or (n_samples, n_classes, n_features)
         Values of black and white.
     names : sequence of str, default=None
         Names of the features of tabular rows. None stands for x0, x1, ...
+    categories : dict of int to list of str, default=None
+        Names of the categories of some features, which are given by their positions.
 
     Attributes
     ----------
@@ -60,11 +64,13 @@ or (n_samples, n_classes, n_features)
         classes: Any,
         limits: tuple[float, float] = (0.0, 1.0),
         names: Sequence[str] | None = None,
+        categories: dict[int, list[str]] | None = None,
     ):
         self.samples = samples
         self.classes = classes
         self.limits = limits
         self.names = names
+        self.categories = categories
 
     @classmethod
     def from_estimator(
@@ -102,9 +108,10 @@ or (n_samples, n_classes, n_features)
         check_estimator(estimator, cls.__name__)
         shown = estimator.classes_ if classes is None else np.asarray(classes)
         X, _ = estimator.sample(n_samples * len(shown), np.tile(shown, n_samples), random_state)
-        X = X.reshape(n_samples, len(shown), *X.shape[1:])
+        X = as_rows(estimator, X, n_samples, len(shown))
         if not estimator.model_.rows.is_image:
-            display = cls(X, classes=shown, names=feature_names(estimator))
+            names, categories = feature_names(estimator), category_names(estimator)
+            display = cls(X, classes=shown, names=names, categories=categories)
         else:
             images = as_images(estimator, X)
             display = cls(images, classes=shown, limits=value_range(estimator, images))
@@ -133,7 +140,8 @@ or (n_samples, n_classes, n_features)
             ax = self._start(ax, 9, 0.4 * n_samples * n_classes)
             rows = self.samples.swapaxes(0, 1).reshape(n_samples * n_classes, -1)
             names = self.names or [f"x{i}" for i in range(rows.shape[1])]
-            self.im_ = draw_heat_map(ax, rows, labels, names, cmap or "RdBu_r", **kwargs)
+            colours = cmap or "RdBu_r"
+            self.im_ = draw_heat_map(ax, rows, labels, names, colours, self.categories, **kwargs)
             ax.set(ylabel="class", title="Generated rows")
             return self
         ax = self._start(ax, n_classes, n_samples)
@@ -162,6 +170,8 @@ or (n_pairs, n_steps, n_features)
         Values of black and white.
     names : sequence of str, default=None
         Names of the features of tabular rows. None stands for x0, x1, ...
+    categories : dict of int to list of str, default=None
+        Names of the categories of some features, which are given by their positions.
 
     Attributes
     ----------
@@ -188,12 +198,14 @@ or (n_pairs, n_steps, n_features)
         end: NDArray[Any] | None = None,
         limits: tuple[float, float] = (0.0, 1.0),
         names: Sequence[str] | None = None,
+        categories: dict[int, list[str]] | None = None,
     ):
         self.steps = steps
         self.start = start
         self.end = end
         self.limits = limits
         self.names = names
+        self.categories = categories
 
     @classmethod
     def from_estimator(
@@ -227,11 +239,11 @@ or (n_pairs, n_steps, n_features)
             The display that was drawn.
         """
         check_estimator(estimator, cls.__name__)
-        steps = estimator.interpolate(A, B, n_steps)
-        row_shape = estimator.model_.rows.row_shape
-        start, end = (np.asarray(rows).reshape(-1, *row_shape) for rows in (A, B))
+        steps = as_rows(estimator, estimator.interpolate(A, B, n_steps), -1, n_steps)
+        start, end = (as_rows(estimator, rows, -1) for rows in (A, B))
         if not estimator.model_.rows.is_image:
-            display = cls(steps, start=start, end=end, names=feature_names(estimator))
+            names, categories = feature_names(estimator), category_names(estimator)
+            display = cls(steps, start=start, end=end, names=names, categories=categories)
         else:
             steps, start, end = (as_images(estimator, rows) for rows in (steps, start, end))
             display = cls(steps, start=start, end=end, limits=value_range(estimator, steps))
@@ -260,7 +272,8 @@ or (n_pairs, n_steps, n_features)
             rows = self.steps.reshape(n_pairs * n_steps, -1)
             groups = [f"pair {i}" for i in range(n_pairs)]
             names = self.names or [f"x{i}" for i in range(rows.shape[1])]
-            self.im_ = draw_heat_map(ax, rows, groups, names, cmap or "RdBu_r", **kwargs)
+            colours = cmap or "RdBu_r"
+            self.im_ = draw_heat_map(ax, rows, groups, names, colours, self.categories, **kwargs)
             ax.set_title("From one row to another, top to bottom")
             return self
         whole, wide = [self.steps], []

@@ -1,17 +1,18 @@
 """The estimators of the scikit-learn API: parameters, validation, `fit`, and methods after it.
 
-Reading order: `labels`, `inputs`, `parameters`, `going_on`, `base`, `representation`,
-`generative`, `storage`, `classifier`, `transformer`.
+Reading order: `labels`, `frames`, `tables`, `inputs`, `reading`, `parameters`, `going_on`, `base`,
+`representation`, `generative`, `imputing`, `storage`, `classifier`, `transformer`, `imputer`.
 """
 
 from pathlib import Path
 from typing import Any
 
 from .classifier import EquiVAEClassifier
+from .imputer import EquiVAEImputer
 from .storage import from_archive
 from .transformer import EquiVAETransformer
 
-__all__ = ["EquiVAEClassifier", "EquiVAETransformer", "load"]
+__all__ = ["EquiVAEClassifier", "EquiVAEImputer", "EquiVAETransformer", "load"]
 
 
 def load(path: Any, *, objects: dict[str, Any] | None = None, device: str = "auto") -> Any:

@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, _fit_context, is_classifier
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._version import __version__
 from .._warnings import warn_user
 from ..fitted.model import Codes, FittedModel
-from ..fitted.rows import RowSpec
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
@@ -21,20 +20,13 @@ from ..training.pseudo_labels import Report, unlabeled_share
 from ..training.summary import Trained
 from ..training.train import Previous, train
 from .going_on import check_can_go_on, fixed_parameters
-from .inputs import (
-    DTYPES,
-    check_bernoulli,
-    check_not_single,
-    check_row_shape,
-    check_units,
-    flatten,
-    make_spec,
-    no_strings,
-)
+from .inputs import check_bernoulli, check_units, make_spec
 from .labels import check_labeled, encode_labels, known_classes
-from .lazy import LazyRows, check_lazy_rows
+from .lazy import LazyRows
 from .parameters import Parameters
+from .reading import read_rows
 from .sources import find_rows
+from .tables import check_gaps
 
 
 @contextlib.contextmanager
@@ -52,6 +44,10 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
 class BaseEquiVAE(TransformerMixin, Parameters):
     """Training of both estimators, and their fitted attributes."""
 
+    # Classes that `fit` needs at least, and whether any column of later rows may have gaps.
+    _n_least_classes = 2
+    _expects_gaps = False
+
     model_: FittedModel
     net_: EquiVAENet
     history_: list[dict[str, Any]]
@@ -63,6 +59,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.image_shape is None
+        tags.input_tags.categorical = self.image_shape is None
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -241,7 +239,8 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 "y is None. Expected labels, with -1 for unlabelled rows."
             )
         spec = None if reset else self.model_.rows
-        X, array_shape = self._validate_array(X, spec, ensure_min_samples=1 if incremental else 2)
+        n_rows = 1 if incremental else 2
+        X, array_shape, columns = read_rows(self, X, spec, ensure_min_samples=n_rows)
         codes, classes = encode_labels(y, self.unlabeled, classes)
         if len(codes) != len(X):
             raise ValueError(
@@ -257,38 +256,19 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             raise ValueError("sample_weight is zero for every sample; expected some above 0.")
         # rows of weight 0 are removed, so that they do not enter the scaling either
         kept = slice(None) if weight.all() else np.flatnonzero(weight)
-        n_least = 2 if not incremental else int(reset)
+        n_least = self._n_least_classes if not incremental else int(reset)
         check_labeled(codes[kept], classes, self.unlabeled, n_least, dropped=codes[weight == 0])
         used = X
         if not isinstance(kept, slice):
             used = X.take(kept) if isinstance(X, LazyRows) else X[kept]
         if spec is None:
-            spec = make_spec(used, array_shape, self.image_shape, self.likelihood)
+            columns = None if columns is None else columns.learn(used, self._expects_gaps)
+            spec = make_spec(used, array_shape, self.image_shape, self.likelihood, columns)
         elif spec.likelihood == "bernoulli":
             check_bernoulli(used, spec.max_value)
+        if not reset and not incremental and not isinstance(used, LazyRows):
+            check_gaps(used, spec)
         return X, codes, classes, kept, TrainingRows(used, spec, codes[kept], weight[kept])
-
-    def _validate_array(
-        self, X: Any, spec: RowSpec | None, **checks: Any
-    ) -> tuple[NDArray[Any], tuple[int, ...] | None]:
-        """Return flat rows, and the shape of an image if X has more than two dimensions."""
-        with no_strings():
-            if spec is not None:
-                check_not_single(spec, X)
-            lazy = find_rows(X)
-            if lazy is not None:
-                check_lazy_rows(lazy, **checks)
-                shape = lazy.row_shape
-                X, array_shape = lazy, shape if len(shape) > 1 else None
-            else:
-                X, array_shape = flatten(X)
-            if array_shape is not None and spec is not None:
-                check_row_shape(spec, array_shape)
-            if lazy is not None:
-                validate_data(self, X, reset=spec is None, skip_check_array=True)
-            else:
-                X = validate_data(self, X, dtype=DTYPES, reset=spec is None, **checks)
-        return X, array_shape
 
     def _check_ready(self) -> None:
         """Raise if the estimator is not fitted, or if a parameter is not valid."""
@@ -298,7 +278,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     def _validate_rows(self, X: Any) -> NDArray[Any]:
         """Return flat rows, and raise if they do not match those seen in `fit`."""
         self._check_ready()
-        X = self._validate_array(X, self.model_.rows)[0]
+        X, _, _ = read_rows(self, X, self.model_.rows)
         check_units(X, self.model_.rows)
         return X
 

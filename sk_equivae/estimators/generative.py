@@ -98,7 +98,8 @@ class GenerativeEstimator(RepresentingEstimator):
                     f"sample expects labels among {self.classes_.tolist()}; got the marker of "
                     f"unlabelled rows, {self.unlabeled!r}. Leave y out to draw the classes."
                 )
-        return generation.sample(self.model_, codes, generator), self.classes_[codes]
+        rows = generation.sample(self.model_, codes, generator)
+        return self._to_table(rows), self.classes_[codes]
 
     def reconstruct(self, X: ArrayLike, y: Any = None) -> NDArray[Any]:
         """Encode and decode rows, with the mean of q(v | r_y, x) as v.
@@ -126,7 +127,7 @@ class GenerativeEstimator(RepresentingEstimator):
         """
         rows = self._validate_rows(X)
         codes = None if y is None else self._codes(y, len(rows))
-        return generation.reconstruct(self.model_, rows, self.predict_with, codes)
+        return self._to_table(generation.reconstruct(self.model_, rows, self.predict_with, codes))
 
     def interpolate(self, A: ArrayLike, B: ArrayLike, n_steps: int = 8) -> NDArray[Any]:
         """Interpolate between rows of A and rows of B in the latent space.
@@ -159,7 +160,8 @@ class GenerativeEstimator(RepresentingEstimator):
         n_steps = check_count(n_steps, "n_steps", 2)
         start, end = self._validate_rows(A), self._validate_rows(B)
         check_pairs("A", start, "B", end)
-        return generation.interpolate(self.model_, start, end, n_steps, self.predict_with)
+        paths = generation.interpolate(self.model_, start, end, n_steps, self.predict_with)
+        return self._to_table(paths)
 
     def transfer_style(
         self, content: ArrayLike, style: ArrayLike, grid: bool = False
@@ -198,7 +200,8 @@ class GenerativeEstimator(RepresentingEstimator):
         contents, styles = self._validate_rows(content), self._validate_rows(style)
         if not grid:
             check_pairs("content", contents, "style", styles, " Or set grid=True for all pairs.")
-        return generation.transfer_style(self.model_, contents, styles, self.predict_with, grid)
+        rows = generation.transfer_style(self.model_, contents, styles, self.predict_with, grid)
+        return self._to_table(rows)
 
     @per_row
     def score_samples(

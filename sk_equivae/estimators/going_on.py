@@ -10,7 +10,7 @@ from ..training.settings import n_latents
 from .parameters import Parameters
 
 # Parameters that determine the networks, besides `networks` and `objective.teacher_decay`.
-SHAPE_NETWORKS = ("image_shape", "likelihood", "dtype")
+SHAPE_NETWORKS = ("image_shape", "likelihood", "categorical_features", "dtype")
 # Fields of `networks` that may change.
 RUNNING = ("amp", "compile")
 # Parameters of `fit` that `partial_fit` does not use.
@@ -50,6 +50,8 @@ def _differ(a: Any, b: Any) -> bool:
     """Return whether two values differ; settings are compared by their fields."""
     if isinstance(a, BaseEstimator) and isinstance(b, BaseEstimator):
         return repr(a) != repr(b)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return not np.array_equal(a, b)
     if isinstance(a, np.random.RandomState) and isinstance(b, np.random.RandomState):
         return False  # one that was stored and read is another object
     return a is not b and bool(a != b)
@@ -75,7 +77,8 @@ def check_can_go_on(
     if incremental:
         how, remedy = "partial_fit", "call `fit`"
     for name, value in fixed_parameters(estimator, incremental).items():
-        if _differ(trained_with[name], value):
+        # a model of an older version may have been trained without the parameter
+        if _differ(trained_with.get(name, value), value):
             raise ValueError(
                 f"{how} goes on with the networks and the training of the last fit, where {name} "
                 f"was {trained_with[name]!r}; got {value!r}, which would have no effect. Set it "

@@ -11,7 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, gen_batches
 
 from .._warnings import warn_user
+from ..fitted.columns import Columns
 from ..fitted.rows import RowSpec
+from .tables import make_mixed_spec
 
 # Number of values of X that are processed at once, since X may be larger than memory.
 CHUNK = 2**22
@@ -78,9 +80,9 @@ def check_units(X: NDArray[Any], spec: RowSpec) -> None:
     low, high = spec.value_range
     if not (spec.is_image or spec.likelihood == "bernoulli"):
         some = np.asarray(X[:CHECKED_ROWS], dtype=np.float64)
-        far = np.abs(some - spec.shift) > FAR * spec.scale
+        far = np.abs(some - spec.shift) > FAR * spec.scale  # categories never are
         if far.mean() > 0.5:
-            _warn_units(some.min(), some.max(), low, high)
+            _warn_units(np.nanmin(some), np.nanmax(some), low, high)
         return
     now_low, now_high = float(X.min()), float(X.max())
     if spec.likelihood == "bernoulli":
@@ -113,8 +115,8 @@ def no_strings() -> Iterator[None]:
         if "could not convert string" not in str(error):
             raise
         raise ValueError(
-            f"Expected numbers in X; got strings ({error}). Encode columns of categories, for "
-            "example with OneHotEncoder."
+            f"Expected numbers in X; got strings ({error}). Pass categories as columns of a pandas "
+            "or polars DataFrame, with categorical_features='from_dtype'."
         ) from error
 
 
@@ -170,7 +172,11 @@ def image_input_shape(row_shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def make_spec(
-    X: NDArray[Any], array_shape: tuple[int, ...] | None, image_shape: Any, likelihood: str
+    X: NDArray[Any],
+    array_shape: tuple[int, ...] | None,
+    image_shape: Any,
+    likelihood: str,
+    columns: Columns | None = None,
 ) -> RowSpec:
     """Determine shape, likelihood and scaling of rows from X.
 
@@ -182,12 +188,17 @@ def make_spec(
         Shape of a row if the user's X has more than two dimensions.
     image_shape, likelihood : tuple or None, and str
         The parameters of the estimator.
+    columns : Columns or None
+        The columns of a table that is a frame, or has categories or missing values, with the
+        ranges of X.
 
     Returns
     -------
     spec : RowSpec
         Shape and scaling of rows.
     """
+    if columns is not None and columns.layout is not None:
+        return make_mixed_spec(X, columns, likelihood)
     if image_shape is not None:
         image_shape = _check_image_shape(image_shape, X.shape[1], array_shape)
     shape = image_shape or array_shape
@@ -207,6 +218,7 @@ def make_spec(
         shift=shift,
         scale=scale,
         value_range=(float(X.min()), float(X.max())),
+        columns=columns,
     )
 
 

@@ -29,6 +29,7 @@ CONSTRAINTS: dict[str, Any] = {
     "m_max": [_POSITIVE],
     "image_shape": [None, tuple, list],
     "likelihood": [StrOptions({"auto", "bernoulli", "gaussian"})],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "unlabeled": "no_validation",
     "predict_with": [StrOptions(set(RULES))],
     "representation": [StrOptions({"invariant", "equivariant", "both"})],
@@ -80,7 +81,15 @@ class Parameters(NestedSettings):
         **Data.** Distribution of a pixel or feature, p(x|r_y,v). "bernoulli" expects values in
         [0, 1] or uint8. "gaussian" standardises each feature, or each channel of images. "auto"
         is "bernoulli" for values that are nearly binary, as in handwriting but not in
-        photographs, else "gaussian".
+        photographs, else "gaussian". In a table with categories or missing values each column
+        has its own distribution: categorical for categories and booleans, by "auto" also for
+        numbers that are 0 or 1; else "gaussian".
+
+    categorical_features : array-like or None, default="from_dtype"
+        **Data.** The categorical columns of a table: a mask, positions or names. "from_dtype"
+        takes the columns of a DataFrame that hold categories, strings or booleans. None takes
+        none. A column has at most 255 categories; categories that were not in `fit` count as
+        missing. Missing values (NaN, None, pandas.NA, null) may be in any column of a table.
 
     unlabeled : object, default=-1
         **Data.** The value of y that marks unlabelled rows, in addition to None and NaN. With
@@ -232,6 +241,7 @@ class Parameters(NestedSettings):
         *,
         image_shape: Any = None,
         likelihood: str = "auto",
+        categorical_features: Any = "from_dtype",
         unlabeled: Any = -1,
         predict_with: str = "prototype",
         representation: str = "invariant",
@@ -257,6 +267,7 @@ class Parameters(NestedSettings):
         self.m_max = m_max
         self.image_shape = image_shape
         self.likelihood = likelihood
+        self.categorical_features = categorical_features
         self.unlabeled = unlabeled
         self.predict_with = predict_with
         self.representation = representation

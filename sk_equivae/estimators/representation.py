@@ -10,6 +10,7 @@ from ..fitted.model import Codes
 from .base import BaseEquiVAE
 from .blocks import per_row
 from .labels import encode_labels
+from .tables import to_table
 
 
 class RepresentingEstimator(BaseEquiVAE):
@@ -99,7 +100,11 @@ class RepresentingEstimator(BaseEquiVAE):
                 f"{latents.shape[1]}. Pass what `transform` gave with the same representation."
             )
         v = latents[:, n_r:] if self.representation == "both" else np.zeros((len(latents), n_v))
-        return self.model_.decode(latents[:, :n_r], v)
+        return self._to_table(self.model_.decode(latents[:, :n_r], v))
+
+    def _to_table(self, rows: NDArray[Any]) -> Any:
+        """Return generated rows as a frame if `fit` was given one."""
+        return to_table(rows, self.model_.rows.columns)
 
     def _codes(self, y: Any, n_rows: int) -> Codes:
         """Return the codes of one label for all rows, or of one label per row; -1 if unlabelled."""

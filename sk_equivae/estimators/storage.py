@@ -15,7 +15,7 @@ from ..files.archive import Tensors, read_archive, write_archive
 from ..files.errors import ArchiveError
 from ..io.model import decode_model, encode_model
 from ..io.values import decode_all, decode_labels, encode_all, encode_labels
-from .generative import GenerativeEstimator
+from .imputing import ImputingEstimator
 
 # What goes wrong with a file that is not as `save` has written it.
 NOT_AS_WRITTEN = (
@@ -140,7 +140,7 @@ def _warn_of_versions(made_with: Any, path: Path) -> None:
         )
 
 
-class StorableEstimator(GenerativeEstimator):
+class StorableEstimator(ImputingEstimator):
     """Saving to a file, and loading."""
 
     def save(self, path: Any) -> None:

@@ -135,7 +135,13 @@ def explore(
 
 
 def _check_decoder(estimator: Any) -> None:
-    """Raise unless the page can run the decoder."""
+    """Raise unless the page can run the decoder, and draw what it returns."""
+    if estimator.model_.rows.layout is not None:
+        raise ValueError(
+            "explore expects images or rows of numbers; got an estimator of a table with "
+            "categories or missing values, which the page cannot draw yet. Use `sample`, "
+            "`interpolate` and the displays."
+        )
     body = estimator.model_.module.decoder.body
     # not `isinstance`: a subclass may compute anything
     if type(body) not in (ConvDecoderBody, DenseDecoderBody):

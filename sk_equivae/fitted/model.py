@@ -199,6 +199,7 @@ class FittedModel:
             "n_latents": module.n_latents,
             "likelihood": module.likelihood,
             "sizes": module.sizes,
+            "layout": module.layout,
         }
         return {**vars(self), "module": built_from, "weights": weights}
 

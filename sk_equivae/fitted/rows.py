@@ -12,6 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..model.mixed import Layout
+from .columns import Columns
+
 # Normalised values are clipped to [-LARGEST, LARGEST], so that extreme values do not lead to
 # infinities.
 LARGEST = 1e6
@@ -29,8 +32,8 @@ class RowSpec:
         Shape of a row in the networks: `(channels, height, width)` or `(n_features,)`.
     dtype : numpy dtype
         Dtype of the user's X, and of generated rows.
-    likelihood : {"bernoulli", "gaussian"}
-        Distribution of a pixel or feature.
+    likelihood : {"bernoulli", "gaussian", "mixed"}
+        Distribution of a pixel or feature; "mixed" for tables with categories or missing values.
     max_value : float
         The value that stands for 1: 255 for uint8, unless X holds only 0 and 1; otherwise 1.
     shift, scale : ndarray
@@ -38,6 +41,8 @@ class RowSpec:
         large offset does not lose precision.
     value_range : (float, float)
         Smallest and largest value of X in `fit`.
+    columns : Columns or None
+        The columns of a table. None for images, and for arrays of numbers without gaps.
     """
 
     row_shape: tuple[int, ...]
@@ -48,11 +53,17 @@ class RowSpec:
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
     value_range: tuple[float, float]
+    columns: Columns | None = None
 
     @property
     def is_image(self) -> bool:
         """Whether a row is an image."""
         return len(self.input_shape) == 3
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where the columns of a table are in a row of the networks, if not in their order."""
+        return None if self.columns is None else self.columns.layout
 
     def normalize(self, X: Tensor, dtype: torch.dtype) -> Tensor:
         """Return flat rows of the user's X as the networks take them.
@@ -84,11 +95,16 @@ class RowSpec:
             torch.as_tensor(value, dtype=precision, device=x.device)
             for value in (self.shift, self.scale)
         )
+        if self.columns is not None and self.layout is not None:
+            return self.columns.normalize(x.to(precision), shift, scale, LARGEST).to(dtype)
         x = x.to(precision) - shift
         return x.div_(scale).clamp_(-LARGEST, LARGEST).to(dtype)
 
     def denormalize(self, x: Tensor) -> NDArray[Any]:
         """Return outputs of the decoder in the shape, units and dtype of the user's X."""
+        if self.columns is not None:
+            X = self.columns.denormalize(x.cpu().double().numpy(), self.shift, self.scale)
+            return X.astype(self.dtype)
         X = x.cpu().double().numpy() * self.scale + self.shift
         if self.is_image:
             X = X.transpose(0, 2, 3, 1)  # channels last

@@ -9,12 +9,14 @@ import torch
 
 from ..files.archive import Tensors
 from ..files.errors import ArchiveError
+from ..fitted.columns import Columns
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.rows import RowSpec
 from ..model.distributions import LIKELIHOODS
 from ..model.module import EquiVAEModule
 from ..model.networks import Architecture
 from ..training.device import resolve_device
+from .columns import decode_columns, encode_columns
 from .values import decode_all, decode_labels, encode_all, encode_labels
 
 # Attributes of a `FittedModel` that are arrays.
@@ -47,6 +49,7 @@ def encode_model(model: FittedModel) -> tuple[dict[str, Any], Tensors]:
             "dtype": rows.dtype.name,
             "max_value": rows.max_value,
             "value_range": rows.value_range,
+            "columns": encode_columns(rows.columns),
         },
         "classes": encode_labels(model.classes),
     }
@@ -66,7 +69,10 @@ def decode_model(
     }
     shapes = {name: tuple(v) if isinstance(v, list) else v for name, v in shapes.items()}
     _check_sizes(shapes, sizes, tensors)
-    module = EquiVAEModule(**shapes, sizes=sizes)
+    columns = decode_columns(rows.get("columns"))
+    layout = None if columns is None else columns.layout
+    _check_layout(shapes, columns, tensors)
+    module = EquiVAEModule(**shapes, sizes=sizes, layout=layout)
     module.to(weights["decoder.log_scale"].dtype).load_state_dict(weights)
     spec = RowSpec(
         row_shape=tuple(rows["row_shape"]),
@@ -77,10 +83,12 @@ def decode_model(
         shift=tensors["shift"],
         scale=tensors["scale"],
         value_range=(float(rows["value_range"][0]), float(rows["value_range"][1])),
+        columns=columns,
     )
     if spec.dtype not in (np.float64, np.float32, np.uint8):
         raise ArchiveError(f"The archive has rows of dtype {spec.dtype}, which no fit takes.")
-    if math.prod(spec.row_shape) != math.prod(spec.input_shape):
+    n_values = math.prod(spec.input_shape) if columns is None else len(columns.columns)
+    if math.prod(spec.row_shape) != n_values:
         raise ArchiveError("The shapes of a row disagree in the archive.")
     dtype = str(module.like.dtype).removeprefix("torch.")
     model = FittedModel(
@@ -95,7 +103,7 @@ def decode_model(
 
 def _check_sizes(shapes: dict[str, Any], sizes: Architecture, tensors: Tensors) -> None:
     """Raise unless the sizes are those of the stored weights, before anything is built of them."""
-    if shapes["likelihood"] not in LIKELIHOODS:
+    if shapes["likelihood"] not in (*LIKELIHOODS, "mixed"):
         raise ArchiveError(f"The archive has an unknown likelihood, {shapes['likelihood']!r}.")
     n_r, n_v = shapes["n_latents"]
     first, second = sizes.hidden
@@ -118,6 +126,22 @@ def _check_sizes(shapes: dict[str, Any], sizes: Architecture, tensors: Tensors) 
         raise ArchiveError("The archive has rows or networks larger than any that fit in memory.")
     if max(sizes.filters) ** 2 > 4 * largest or sizes.kernel_size > 99 or sizes.dense**2 > MAX_ROW:
         raise ArchiveError("The sizes of the networks disagree with the weights.")
+
+
+def _check_layout(shapes: dict[str, Any], columns: Columns | None, tensors: Tensors) -> None:
+    """Raise unless the columns are those that the networks were built for."""
+    layout = None if columns is None else columns.layout
+    if (layout is None) != (shapes["likelihood"] != "mixed"):
+        raise ArchiveError("The columns of the archive disagree with its likelihood.")
+    n_columns = 0 if columns is None else len(columns.columns)
+    if layout is not None and (
+        shapes["input_shape"] != (layout.n_inputs,)
+        or tensors["shift"].shape != (n_columns,)
+        or tensors["scale"].shape != (n_columns,)
+    ):
+        raise ArchiveError("The columns of the archive disagree with its networks.")
+    if layout is None and columns is not None and shapes["input_shape"] != (n_columns,):
+        raise ArchiveError("The columns of the archive disagree with its networks.")
 
 
 def _check_arrays(model: FittedModel) -> None:

@@ -159,7 +159,15 @@ def make_onnx(
     ------
     ImportError
         If onnxscript is not installed, or PyTorch is too old.
+    ValueError
+        If the model was fitted on a table with categories or missing values.
     """
+    if model.rows.layout is not None:
+        raise ValueError(
+            "Export to ONNX expects rows of numbers; this model was fitted on a table with "
+            "categories or missing values, which no input of a graph can hold. Encode and impute "
+            "them in a pipeline before the estimator, and export that with `sk_equivae.onnx`."
+        )
     onnxscript = _import_onnxscript()
     # a copy without torch.compile, and on the CPU
     model = model.replace(module=copy.deepcopy(model.module).cpu())

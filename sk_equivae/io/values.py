@@ -49,6 +49,8 @@ def encode(value: Any, path: str) -> Any:
         return int(value)
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, tuple | list):
         items = [encode(item, f"{path}.{i}") for i, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items

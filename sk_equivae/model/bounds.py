@@ -140,6 +140,7 @@ def semi_supervised_elbo(
     counted: CountedRows,
     log_prior: Tensor,
     generator: torch.Generator,
+    seen: Tensor | None = None,
 ) -> dict[str, Tensor]:
     r"""Return the bound on all rows (Eq. 7) and its terms, estimated from a batch.
 
@@ -167,6 +168,9 @@ def semi_supervised_elbo(
         log p(y).
     generator : torch.Generator
         Source of the random numbers.
+    seen : Tensor of shape (n, *input_shape), optional
+        What q(v | r_y, x) sees of the rows; by default all of x. The bound stays one: it holds
+        for any distribution of v.
 
     Returns
     -------
@@ -178,7 +182,8 @@ def semi_supervised_elbo(
     # each row is embedded once, however many classes it is decoded at
     place = torch.zeros_like(y)
     place[counted.rows] = torch.arange(len(counted.rows), device=y.device)
-    h = module.equivariant.embed(x[counted.rows])[place[rows]]  # (n_pairs, n_hidden)
+    seen = x if seen is None else seen
+    h = module.equivariant.embed(seen[counted.rows])[place[rows]]  # (n_pairs, n_hidden)
     of_pairs = latent_terms(module, x[rows], h, r, generator)
     empty = torch.zeros_like(q_y)
     terms = LatentTerms(*(empty.index_put((rows, classes), term) for term in of_pairs))  # (n, K)

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, Independent, Normal, kl_divergence
 
+from .mixed import Layout, MixedColumns
+
 # Limits of the log-variance of q(v | r_y, x). More extreme values carry no further information,
 # and their exponential may overflow; the limits keep the bound finite.
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
@@ -52,24 +54,51 @@ LIKELIHOODS: dict[str, Callable[[Tensor, Tensor], Distribution]] = {
 }
 
 
-def likelihood_x(name: str, output: Tensor, scale: Tensor) -> Distribution:
+class ObservedFeatures(Independent[Distribution]):
+    """Independent features of tabular rows; NaN is missing, and left out of the log-density."""
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Return the log-density of the observed features, one value per row."""
+        missing = x.isnan()
+        density = self.base_dist.log_prob(x.masked_fill(missing, 0.0))
+        return density.masked_fill(missing, 0.0).sum(dim=-1)
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Return drawn rows; the generator is on the CPU."""
+        noise = torch.randn(self.mean.shape, generator=generator).to(self.mean)
+        if isinstance(self.base_dist, Normal):
+            return self.mean + self.stddev * noise
+        uniform = torch.special.ndtr(noise)
+        return (uniform < self.mean).to(self.mean)
+
+
+def likelihood_x(
+    name: str, output: Tensor, scale: Tensor, layout: Layout | None = None
+) -> Distribution:
     r"""Return the likelihood :math:`p(x | r_y, v)` of independent features.
 
     Parameters
     ----------
-    name : {"bernoulli", "gaussian"}
-        A key of `LIKELIHOODS`.
+    name : {"bernoulli", "gaussian", "mixed"}
+        A key of `LIKELIHOODS`, or "mixed" for `MixedColumns`.
     output : Tensor of shape (n, ...)
         Output of the decoder: logits for "bernoulli", means for "gaussian".
     scale : Tensor
-        Standard deviation of the features; used by "gaussian" only.
+        Standard deviation of the features; not used by "bernoulli".
+    layout : Layout, optional
+        Where the columns are; for "mixed" only.
 
     Returns
     -------
     likelihood : Distribution
         One distribution per row.
     """
-    return Independent(LIKELIHOODS[name](output, scale), output.ndim - 1)
+    if layout is not None:
+        return MixedColumns(output, scale, layout)
+    features = LIKELIHOODS[name](output, scale)
+    if output.ndim == 2:
+        return ObservedFeatures(features, 1)
+    return Independent(features, output.ndim - 1)
 
 
 def kl_v(q_v: Distribution) -> Tensor:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from .distributions import likelihood_x, posterior_v
+from .mixed import Layout, fill_missing
 from .networks import (
     Architecture,
     initialize,
@@ -63,7 +64,7 @@ class InvariantEncoder(WithBody):
 
     def embed(self, x: Tensor) -> Tensor:
         """Return one embedding per row."""
-        return F.relu(self.dense(self.run_body(x)))
+        return F.relu(self.dense(self.run_body(fill_missing(x))))
 
     def head(self, h: Tensor) -> Tensor:
         """Return f_inv(x) for the embedding of a row, or r_y for a mean of embeddings."""
@@ -87,7 +88,7 @@ class EquivariantEncoder(WithBody):
 
     def embed(self, x: Tensor) -> Tensor:
         """Return one embedding per row."""
-        return F.relu(self.dense(self.run_body(x)))
+        return F.relu(self.dense(self.run_body(fill_missing(x))))
 
     def forward(self, h: Tensor, r: Tensor) -> Distribution:
         """Return q(v | r_y, x) for the embeddings h of rows (Eq. 3)."""
@@ -116,16 +117,26 @@ class LabelPosterior(WithBody):
 
     def forward(self, x: Tensor, f_inv: Tensor, generator: torch.Generator | None) -> Tensor:
         """Return the logits; with a generator dropout is on."""
-        h = torch.cat([F.relu(self.dense(self.run_body(x))), f_inv.detach()], dim=1)
+        own = F.relu(self.dense(self.run_body(fill_missing(x))))
+        h = torch.cat([own, f_inv.detach()], dim=1)
         for layer in self.hidden:
             h = dropout(F.relu(layer(h)), self.dropout, generator)
         return self.output(h)
 
 
 class Decoder(WithBody):
-    """The parameters of p(x | r_y, v): logits or means, and the scale of a Gaussian."""
+    """The parameters of p(x | r_y, v): logits or means, and the scale of a Gaussian.
 
-    def __init__(self, output_shape: tuple[int, ...], sizes: Architecture, n_latents: Latents):
+    Numeric columns of a table with other columns or missing values have a scale each.
+    """
+
+    def __init__(
+        self,
+        output_shape: tuple[int, ...],
+        sizes: Architecture,
+        n_latents: Latents,
+        scale_shape: tuple[int, ...] = (),
+    ):
         super().__init__()
         n_invariant, n_equivariant = n_latents
         first, second = sizes.hidden
@@ -133,7 +144,7 @@ class Decoder(WithBody):
         self.dense_v = nn.Linear(n_equivariant, second)
         self.dense = nn.Linear(2 * second, first)
         self.body = make_decoder_body(sizes.decoder, first, output_shape, sizes)
-        self.log_scale = nn.Parameter(torch.zeros(()))
+        self.log_scale = nn.Parameter(torch.zeros(scale_shape))
         self.log_scale_rate = sizes.log_scale_rate
         self.min_scale = sizes.min_scale
 
@@ -165,12 +176,14 @@ class EquiVAEModule(nn.Module):
         Number of classes.
     n_latents : (int, int)
         Sizes of r and v.
-    likelihood : {"bernoulli", "gaussian"}
+    likelihood : {"bernoulli", "gaussian", "mixed"}
         Distribution of a pixel or feature.
     sizes : Architecture
         Sizes and parts of the networks.
     seed : int, default=0
         Seed of the initial weights.
+    layout : Layout, optional
+        Where the columns of a table are in a row; for "mixed" only.
     """
 
     def __init__(
@@ -181,9 +194,11 @@ class EquiVAEModule(nn.Module):
         likelihood: str,
         sizes: Architecture,
         seed: int = 0,
+        layout: Layout | None = None,
     ):
         super().__init__()
         self.input_shape = input_shape
+        self.layout = layout
         self.n_classes = n_classes
         self.n_latents = n_latents
         self.likelihood = likelihood
@@ -192,7 +207,11 @@ class EquiVAEModule(nn.Module):
             self.invariant = InvariantEncoder(input_shape, sizes, n_latents[0], n_classes)
             self.equivariant = EquivariantEncoder(input_shape, sizes, n_latents)
             self.posterior = LabelPosterior(input_shape, sizes, n_latents[0], n_classes)
-            self.decoder = Decoder(input_shape, sizes, n_latents)
+            if layout is None:
+                self.decoder = Decoder(input_shape, sizes, n_latents)
+            else:
+                scale_shape = (layout.n_numeric,) if layout.n_numeric else ()
+                self.decoder = Decoder((layout.n_outputs,), sizes, n_latents, scale_shape)
         self._initialize(torch.Generator().manual_seed(seed))
 
     def _initialize(self, generator: torch.Generator) -> None:
@@ -242,4 +261,5 @@ class EquiVAEModule(nn.Module):
 
     def decode(self, r: Tensor, v: Tensor) -> Distribution:
         """Return p(x | r_y, v) (Eq. 1)."""
-        return likelihood_x(self.likelihood, self.decoder(r, v), self.decoder.scale)
+        output, scale = self.decoder(r, v), self.decoder.scale
+        return likelihood_x(self.likelihood, output, scale, self.layout)

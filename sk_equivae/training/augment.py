@@ -1,5 +1,6 @@
 """Augmentation: random changes to rows that do not change their class."""
 
+import functools
 import math
 from collections.abc import Callable
 from numbers import Real
@@ -10,6 +11,8 @@ import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
+
+from ..model.mixed import Layout
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
 
@@ -87,6 +90,9 @@ class RandomAffine(BaseEstimator):
 class SwapFeatures(BaseEstimator):
     """Replace some features of each tabular row by those of random other rows of the batch.
 
+    The values that belong to one column of a table, the block of a category or a number and the
+    mark of its missing values, are replaced together.
+
     Parameters
     ----------
     fraction : float, default=0.1
@@ -108,7 +114,9 @@ class SwapFeatures(BaseEstimator):
     def __init__(self, fraction: float = 0.1):
         self.fraction = fraction
 
-    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+    def __call__(
+        self, x: Tensor, generator: torch.Generator, layout: Layout | None = None
+    ) -> Tensor:
         """Return augmented rows.
 
         Parameters
@@ -117,14 +125,20 @@ class SwapFeatures(BaseEstimator):
             The rows.
         generator : torch.Generator
             Source of the random numbers.
+        layout : Layout, optional
+            Where the columns of a table are in a row. By default each feature is a column.
 
         Returns
         -------
         x : Tensor of shape (n, n_features)
             The augmented rows.
         """
-        u = torch.rand(x.shape, generator=generator, device=x.device, dtype=x.dtype)
-        other = torch.randint(len(x), x.shape, generator=generator, device=x.device)
+        shape = x.shape if layout is None else (len(x), layout.n_columns)
+        u = torch.rand(shape, generator=generator, device=x.device, dtype=x.dtype)
+        other = torch.randint(len(x), shape, generator=generator, device=x.device)
+        if layout is not None:
+            columns = torch.tensor(layout.column_of_input, device=x.device)
+            u, other = u[:, columns], other[:, columns]  # (n, n_columns) before
         return torch.where(u < self.fraction, x.gather(0, other), x)
 
 
@@ -148,7 +162,9 @@ class _UserAugment:
 NAMED_AUGMENTS: dict[str, Callable[[], Augment]] = {"affine": RandomAffine, "swap": SwapFeatures}
 
 
-def make_augment(augment: Any, is_image: bool, any_unlabeled: bool) -> Augment | None:
+def make_augment(
+    augment: Any, is_image: bool, any_unlabeled: bool, layout: Layout | None = None
+) -> Augment | None:
     """Return the augmentation that the parameter `augment` stands for, or None.
 
     Parameters
@@ -160,6 +176,8 @@ def make_augment(augment: Any, is_image: bool, any_unlabeled: bool) -> Augment |
         Whether rows are images.
     any_unlabeled : bool
         Whether some rows are unlabelled.
+    layout : Layout, optional
+        Where the columns of a table are in a row.
 
     Returns
     -------
@@ -179,6 +197,8 @@ def make_augment(augment: Any, is_image: bool, any_unlabeled: bool) -> Augment |
             raise ValueError(
                 f"augment={kind.__name__} needs {expected}, or use augment='auto' or None."
             )
+    if isinstance(augment, SwapFeatures) and layout is not None:
+        return functools.partial(augment, layout=layout)
     if augment is None or isinstance(augment, RandomAffine | SwapFeatures):
         return augment
     return _UserAugment(augment)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ..model.bounds import TERMS as BOUND_TERMS
 from ..model.bounds import CountedRows, semi_supervised_elbo
 from ..model.complements import ComplementPool
+from ..model.mixed import hide
 from ..model.module import EquiVAEModule
 from .augment import Augment
 from .distributed import current_world
@@ -115,7 +116,7 @@ class EquiVAEObjective(nn.Module):
         """
         view = self._view(module, inputs, y, generator, teacher)
         terms = self._bound(view, generator)
-        kl_weight = self.kl_weight if self.training else 1.0
+        kl_weight = self.settings.kl_weight * self.kl_weight if self.training else 1.0
         total = terms["elbo"] + (1 - kl_weight) * terms["kl_v"]
         for name, weight in self.weights.items():
             terms[name] = TERMS[name](view)
@@ -185,8 +186,11 @@ class EquiVAEObjective(nn.Module):
         pool = ComplementPool(
             h, codes, self.m_max, self.training, self.memory.means, self.memory.seen
         )
+        seen, layout = None, view.module.layout
+        if self.training and layout is not None and self.plan.hidden_fraction > 0:
+            seen = hide(view.x, layout, self.plan.hidden_fraction, generator)
         terms = semi_supervised_elbo(
-            view.module, view.x, view.y, view.q_y, pool, counted, self.log_prior, generator
+            view.module, view.x, view.y, view.q_y, pool, counted, self.log_prior, generator, seen
         )
         if self.training:
             self.memory.update(*current_world().in_order(h, codes))

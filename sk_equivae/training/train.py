@@ -227,6 +227,7 @@ def make_networks(
         data.spec.likelihood,
         settings.networks.architecture(sizes),
         settings.seed,
+        data.spec.layout,
     ).to(settings.device, getattr(torch, settings.dtype))
     if data.spec.is_image:
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -241,7 +242,8 @@ def make_objective(
     prior: NDArray[np.float64],
 ) -> EquiVAEObjective:
     """Return the objective for the given rows."""
-    augment = make_augment(settings.augment, data.spec.is_image, bool((data.own_codes < 0).any()))
+    any_unlabeled = bool((data.own_codes < 0).any())
+    augment = make_augment(settings.augment, data.spec.is_image, any_unlabeled, data.spec.layout)
     sources = settings.objective.sources()
     objective = EquiVAEObjective(
         prior, module.n_hidden, settings.m_max, settings.objective, plan, sources, augment

@@ -91,13 +91,18 @@ def test_bad_sample_weight(make, blobs, weight, message):
 # ---------------------------------------------------------------- X
 
 BAD_X = {
-    "NaN": (lambda X: changed(X, NAN), "Input X contains NaN"),
     "infinity": (lambda X: changed(X, INF), "Input X contains infinity"),
     "NaN in images": (lambda X: changed(X, NAN).reshape(-1, 2, 2), "Input X contains NaN"),
     "sparse": (csr_array, "[Ss]parse.*dense.*toarray"),
     "complex": (lambda X: X + 1j, "Complex data not supported"),
-    "strings": (lambda X: X.astype(str).astype(object) + "m", "numbers in X; got str.*OneHotEnc"),
-    "frame of strings": (lambda X: pd.DataFrame(np.where(X > 0, "yes", "no")), "OneHotEncoder"),
+    "strings": (lambda X: X.astype(str).astype(object) + "m", "numbers in X; got str.*DataFrame"),
+    "frame of dates": (lambda X: pd.DataFrame({"a": pd.date_range("2020", periods=len(X))}),
+                       "strings or categories; got datetime64.* in the column 'a'"),
+    "frame of keys": (lambda X: pd.DataFrame({"a": [f"key {i}" for i in range(300)]}),
+                      "at most 255 categories per column; got 300 in the column 'a'"),
+    "infinity in a frame": (lambda X: pd.DataFrame(changed(X, INF)), "Input X contains infinity"),
+    "equal names": (lambda X: pd.DataFrame(X, columns=list("abca")), "more than once|unique"),
+    "nothing but gaps": (lambda X: np.full((60, 2), NAN), "at least one value in X"),
     "no rows": (lambda X: X[:0], "0 sample.*minimum of 2"),
     "one row": (lambda X: X[:1], "1 sample.*minimum of 2"),
     "no columns": (lambda X: X[:, :0], "0 feature"),
@@ -119,7 +124,7 @@ def test_bad_x_at_fit(estimator, blobs, bad, message):
 
 
 AT_PREDICT = {
-    "NaN": (lambda X: changed(X, NAN), "Input X contains NaN"),
+    "infinity": (lambda X: changed(X, INF), "Input X contains infinity"),
     "sparse": (csr_array, "[Ss]parse.*dense"),
     "strings": (lambda X: X.astype(str).astype(object) + "m", "numbers in X; got strings"),
     "no rows": (lambda X: X[:0], "0 sample"),
@@ -277,8 +282,8 @@ def test_failed_refit_on_other_data_leaves_what_was_fitted(make, blobs):
     X, y = blobs
     model = make().fit(pd.DataFrame(X, columns=list("abcd")), y)
     expected = model.predict_proba(pd.DataFrame(X, columns=list("abcd")))
-    for bad in (X[:, :2], changed(X, NAN), X.reshape(60, 2, 2)):
-        with pytest.raises(ValueError, match=r"no labelled row|NaN|8x8"):
+    for bad in (X[:, :2], changed(X, INF), X.reshape(60, 2, 2)):
+        with pytest.raises(ValueError, match=r"no labelled row|infinity|8x8"):
             model.fit(bad, np.full(60, -1) if bad.shape[1] == 2 and bad.ndim == 2 else y)
     np.testing.assert_array_equal(
         model.predict_proba(pd.DataFrame(X, columns=list("abcd"))), expected

@@ -4,6 +4,7 @@ import json
 import pickle
 import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from safetensors.numpy import save_file
 
 from sk_equivae import ArchiveError, EquiVAEClassifier, load
 from sk_equivae.files import archive
+
+ARCHIVES = Path(__file__).parent / "archives"
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +219,28 @@ def test_a_manifest_that_lies(read, good, change):
         return
     assert callable(model.predict)
     raise AssertionError("it was read")
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("dtype", "datetime64[ns]"), ("dtype", "read_csv"), ("category_dtype", "object; import os"),
+        ("categories", {"tuple": ["a", {"custom": "os.system"}]}), ("categories", "abc"),
+        ("categories", {"tuple": ["a"] * 400}), ("low", "low"), ("has_gaps", 1),
+        ("name", None), ("unknown", 1),
+    ],
+)  # fmt: skip
+def test_columns_that_lie(read, name, value):
+    good = (ARCHIVES / "mixed_2.equivae").read_bytes()
+
+    def change(manifest):
+        manifest["rows"]["columns"]["columns"][2][name] = value
+
+    with pytest.raises(ArchiveError):
+        read(with_manifest(good, change))
+    for wrong in (None, {"library": "os", "columns": []}, {"library": None, "columns": []}, 3):
+        with pytest.raises(ArchiveError):
+            read(with_manifest(good, set_in("rows", "columns", wrong)))
 
 
 def test_what_is_missing_is_named(read, good):

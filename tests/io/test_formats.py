@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 
 from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, load
 from sk_equivae.files.archive import FORMAT_VERSION
+from tests._tables import make_table
 
 FOLDER = Path(__file__).parent / "archives"
 SMALL = Networks(hidden=(6, 4), filters=(2, 3, 3), kernel_size=3, dense=6)
@@ -21,6 +22,8 @@ MADE = {"latent_dim": 2, "max_epochs": 1, "random_state": 0, "networks": SMALL}
 
 
 def rows(name):
+    if name == "mixed":
+        return make_table()
     X, y = load_digits(return_X_y=True)
     X = X[:60] if name == "table" else X[:60].reshape(-1, 8, 8).astype(np.uint8)
     return X, np.array(list("abcdefghij"))[y[:60]] if name == "table" else y[:60]
@@ -28,6 +31,7 @@ def rows(name):
 
 MODELS = {
     "table": EquiVAEClassifier(**MADE),
+    "mixed": EquiVAEClassifier(**MADE),
     "image": EquiVAETransformer(**MADE, representation="both"),
 }
 

@@ -5,6 +5,7 @@ import torch
 from sklearn.base import clone
 
 from sk_equivae import RandomAffine, SwapFeatures
+from sk_equivae.model.mixed import Layout
 from sk_equivae.training.augment import make_augment
 from tests._models import random_rows, seeded
 
@@ -77,6 +78,20 @@ def test_swapped_features_come_from_their_own_column():
     swapped = SwapFeatures()(x, seeded())
     assert torch.equal(swapped % 10, x % 10)
     assert 0.04 < (swapped != x).double().mean() < 0.16
+
+
+def test_the_values_of_a_column_are_swapped_together():
+    layout = Layout(n_numeric=2, sizes=(3,), marked=(1,))
+    number = torch.arange(200.0)
+    block = torch.nn.functional.one_hot(torch.arange(200) % 3, 3)
+    mark = (torch.arange(200) % 2)[:, None]
+    x = torch.cat([number[:, None], (number * (1 - mark[:, 0]))[:, None], block, mark], dim=1)
+    swapped = make_augment(SwapFeatures(fraction=0.5), False, True, layout)(x, seeded())
+    assert (swapped[:, 2:5].sum(dim=1) == 1).all()
+    for columns in ([0], [1, 5], [2, 3, 4]):
+        changed = (swapped[:, columns] != x[:, columns]).any(dim=1).float().mean()
+        assert 0.2 < changed < 0.6
+    assert set(map(tuple, swapped[:, [1, 5]].tolist())) <= set(map(tuple, x[:, [1, 5]].tolist()))
 
 
 def test_as_many_features_are_swapped_as_asked_for():

@@ -34,6 +34,9 @@ class Objective(NestedSettings):
         Largest number of classes in the sum, unless `class_threshold` is 0. More classes take
         longer and teach little at the start of training, when all classes are plausible. "auto"
         is 3 for images, and no limit for tabular rows.
+    kl_weight : float, default=1.0
+        Weight of KL[q(v|r_y,x) || p(v)] in training. With less than 1, v tells more of a row,
+        which is then reconstructed better; but what training maximises is no bound any more.
     kl_warmup : float in [0, 1] or "auto", default="auto"
         Fraction of training over which the weight of KL[q(v|r_y,x) || p(v)] rises from 0 to 1,
         so that the decoder learns to use v first. "auto" is 0.4 for images and 0 for tabular
@@ -79,6 +82,10 @@ class Objective(NestedSettings):
         discriminant are weighed by held-out labels, and the networks learn the result for the
         unlabelled rows. With None they learn from their own confident predictions, as for
         images. Not used by `partial_fit`, nor if `teacher_decay` is 0.
+    hidden_fraction : float in [0, 0.5] or "auto", default="auto"
+        Fraction of the values of a table that is hidden from q(v|r_y,x) in training, at random.
+        The bound still counts them, so that v is learnt from rows with missing values. "auto"
+        is 0.25 if numbers of the table are missing, else 0. Not for images.
     labeled_fraction : float in [0, 1], default=1/3
         Smallest fraction of labelled rows in a batch with unlabelled rows. If labels are few,
         their rows are repeated within an epoch, but not within a batch.
@@ -113,6 +120,7 @@ class Objective(NestedSettings):
         "label_weight": [_NOT_NEGATIVE],
         "class_threshold": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="left")],
         "max_classes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "kl_weight": [_NOT_NEGATIVE],
         "kl_warmup": [StrOptions({"auto"}), _FRACTION],
         "consistency_weight": [_NOT_NEGATIVE],
         "prototype_weight": [StrOptions({"auto"}), _NOT_NEGATIVE],
@@ -124,6 +132,7 @@ class Objective(NestedSettings):
         "graph": [None, StrOptions({"auto"}), Source],
         "discriminant": [None, StrOptions({"auto"}), Source],
         "experts": [None, StrOptions({"auto"}), Source],
+        "hidden_fraction": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="both")],
         "labeled_fraction": [_FRACTION],
         "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "lr_decay": [None, StrOptions({"cosine"})],
@@ -137,6 +146,7 @@ class Objective(NestedSettings):
         label_weight: float = 1.0,
         class_threshold: Any = "auto",
         max_classes: Any = "auto",
+        kl_weight: float = 1.0,
         kl_warmup: Any = "auto",
         consistency_weight: float = 1.0,
         prototype_weight: Any = "auto",
@@ -148,6 +158,7 @@ class Objective(NestedSettings):
         graph: Any = "auto",
         discriminant: Any = "auto",
         experts: Any = "auto",
+        hidden_fraction: Any = "auto",
         labeled_fraction: float = 1 / 3,
         max_batch_size: Any = "auto",
         lr_decay: str | None = "cosine",
@@ -157,6 +168,7 @@ class Objective(NestedSettings):
         self.label_weight = label_weight
         self.class_threshold = class_threshold
         self.max_classes = max_classes
+        self.kl_weight = kl_weight
         self.kl_warmup = kl_warmup
         self.consistency_weight = consistency_weight
         self.prototype_weight = prototype_weight
@@ -168,6 +180,7 @@ class Objective(NestedSettings):
         self.graph = graph
         self.discriminant = discriminant
         self.experts = experts
+        self.hidden_fraction = hidden_fraction
         self.labeled_fraction = labeled_fraction
         self.max_batch_size = max_batch_size
         self.lr_decay = lr_decay
@@ -204,6 +217,7 @@ def paper_objective() -> Objective:
         prototype_weight=0.0,
         teacher_decay=0.0,
         complement_pool="labeled",
+        hidden_fraction=0.0,
         alignment=None,
         graph=None,
         discriminant=None,

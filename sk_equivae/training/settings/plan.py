@@ -23,6 +23,7 @@ MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
 # Which classes are left out of the sum over classes, for images and for tabular rows.
 CLASS_THRESHOLD, MAX_CLASSES = (1e-2, 1e-3), (3, sys.maxsize)
+HIDDEN_FRACTION = 0.25
 
 
 def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
@@ -59,7 +60,7 @@ def auto_batch_size(n_rows: int, batch_size: int) -> int:
     return batch_size
 
 
-def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
+def auto_prototype_weight(row_shape: tuple[int, ...]) -> float:
     """Return `prototype_weight` for "auto", which grows with the number of features.
 
     Examples
@@ -67,7 +68,7 @@ def auto_prototype_weight(input_shape: tuple[int, ...]) -> float:
     >>> auto_prototype_weight((1, 24, 24)), auto_prototype_weight((4,))
     (48.0, 1.0)
     """
-    return max(1.0, float(np.prod(input_shape)) / 12)
+    return max(1.0, float(np.prod(row_shape)) / 12)
 
 
 def n_latents(latent_dim: Any) -> tuple[int, int]:
@@ -131,6 +132,8 @@ class Plan:
         Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
     class_threshold, max_classes : float and int
         Which classes are left out of the sum over classes.
+    hidden_fraction : float
+        Fraction of the values of a table that is hidden from q(v | r_y, x).
     """
 
     n_epochs: int
@@ -140,6 +143,7 @@ class Plan:
     kl_warmup: float
     class_threshold: float
     max_classes: int
+    hidden_fraction: float = 0.0
 
 
 def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
@@ -172,7 +176,7 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         share = float(np.average(labeled, weights=data.weight[data.rows]))
     weight, warmup = objective.prototype_weight, objective.kl_warmup
     if weight == "auto":
-        weight = auto_prototype_weight(spec.input_shape)
+        weight = auto_prototype_weight(spec.row_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
     threshold, most = objective.class_threshold, objective.max_classes
@@ -180,6 +184,9 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         threshold = CLASS_THRESHOLD[not spec.is_image]
     if most == "auto":
         most = MAX_CLASSES[not spec.is_image]
+    hidden = objective.hidden_fraction
+    if hidden == "auto":
+        hidden = HIDDEN_FRACTION if spec.layout is not None and spec.layout.marked else 0.0
     return Plan(
         n_epochs=1 if incremental else n_epochs,
         max_batch_size=settings.batch_size if incremental else max(settings.batch_size, largest),
@@ -188,4 +195,5 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         kl_warmup=0.0 if incremental else warmup,
         class_threshold=threshold,
         max_classes=most,
+        hidden_fraction=hidden,
     )
