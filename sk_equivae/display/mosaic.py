@@ -263,8 +263,8 @@ def draw_heat_map(
         values[:, column] = 0.0
         for row in np.flatnonzero(~np.isnan(rows[:, column])):
             name = names[int(rows[row, column])]
-            style = {"ha": "center", "va": "center", "fontsize": "small"}
-            ax.text(column, row, name if len(name) < 12 else f"{name[:10]}…", **style)
+            short = name if len(name) < 12 else f"{name[:10]}…"
+            ax.text(column, row, short, ha="center", va="center", fontsize="small")
     limit = max(1.0, float(np.abs(values).max()))
     style = {"cmap": cmap, "vmin": -limit, "vmax": limit, "aspect": "auto", **kwargs}
     artist = ax.imshow(values, interpolation="nearest", **style)

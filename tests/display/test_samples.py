@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from sk_equivae import EquiVAETransformer, InterpolationDisplay, SamplesDisplay
+from sk_equivae import (
+    EquiVAEClassifier,
+    EquiVAETransformer,
+    InterpolationDisplay,
+    SamplesDisplay,
+    explore,
+)
+from tests._tables import FAST, make_table
 
 from ._tiles import tile
 
@@ -95,3 +102,22 @@ def test_tabular_interpolation_is_a_heat_map(tabular_model):
     display = InterpolationDisplay.from_estimator(tabular_model, X[:2], X[100:102], n_steps=4)
     assert display.im_.get_array().shape == (8, 4)
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["pair 0", "pair 1"]
+
+
+def test_categories_are_written_into_the_heat_map():
+    X, y = make_table()
+    model = EquiVAEClassifier(**FAST).fit(X, y)
+    samples = SamplesDisplay.from_estimator(model, n_samples=3, random_state=0)
+    assert samples.samples.shape == (3, 2, 5)
+    written = {text.get_text() for text in samples.ax_.texts}
+    assert written & {"red", "green", "blue"}
+    assert written <= {"u", "w", "z", "red", "green", "blue", "True", "False"}
+    paths = InterpolationDisplay.from_estimator(model, X[:2], X[2:4], n_steps=3)
+    assert paths.steps.shape == (2, 3, 5)
+    assert len(paths.ax_.texts) == 6 * 3
+
+
+def test_explore_refuses_tables_with_categories(tmp_path):
+    X, y = make_table()
+    with pytest.raises(ValueError, match="table with categories or missing values"):
+        explore(EquiVAEClassifier(**FAST).fit(X, y), tmp_path / "page.html")
