@@ -1,6 +1,8 @@
 """The methods: one entry each, a function from a `Task` to an estimator."""
 
+import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
@@ -59,42 +61,33 @@ def m1m2(task: Task, **parameters: Any) -> Any:
     return Pipeline([("m1", lower), ("m2", peer(StackedM2, task, **parameters))])
 
 
+# What differs from each method's own paper.
+NOTES = json.loads(Path(__file__).with_name("notes.json").read_text(encoding="utf-8"))
 PEER_EPOCHS = 10
 RATE = 3e-3  # EquiVAE's
 # alpha: with 0.1, which the paper has for thousands of epochs, q(y | x) follows the bound into
 # wrong classes within the few epochs of ours. The sum over all ten classes takes three times as
 # long; EquiVAE does without it by default.
 M2_OPTIONS = {"alpha": 10.0, "class_threshold": 0.01}
-FIXMATCH_NOTE = (
-    "FixMatch on EquiVAE's body and budget: its paper has Wide ResNets, RandAugment and a million "
-    "steps"
-)
-M2_NOTE = (
-    "M2: convolutions instead of dense layers, weight of log q(y|x) 10 instead of 0.1, classes "
-    "below q(y|x) = 0.01 left out of the sum, 10 epochs instead of thousands"
-)
-M1M2_NOTE = "M1+M2: as M2; 10 epochs of M1 and 40 of M2"
-SIDDHARTH_NOTE = "Siddharth et al.: our convolutions, 10 epochs instead of hundreds"
-AAE_NOTE = (
-    "Adversarial autoencoder: our convolutions and Adam instead of dense layers and SGD, 10 epochs "
-    "instead of hundreds"
-)
 method("network", "label network, labels alone", takes_images=True, labeled_only=True)(
     partial(peer, LabelNetwork, lr=RATE)
 )
-method("fixmatch", "label network, FixMatch", takes_images=True, note=FIXMATCH_NOTE)(
+method("fixmatch", "label network, FixMatch", takes_images=True, note=NOTES["fixmatch"])(
     partial(peer, LabelNetwork, options={"threshold": 0.95}, lr=RATE)
 )
-method("m2", "M2 (Kingma et al. 2014)", takes_images=True, note=M2_NOTE)(
+method("m2", "M2 (Kingma et al. 2014)", takes_images=True, note=NOTES["m2"])(
     partial(peer, M2, options=M2_OPTIONS, max_epochs=PEER_EPOCHS)
 )
-method("m1m2", "M1+M2 (Kingma et al. 2014)", takes_images=True, note=M1M2_NOTE)(
+method("m1m2", "M1+M2 (Kingma et al. 2014)", takes_images=True, note=NOTES["m1m2"])(
     partial(m1m2, options=M2_OPTIONS, max_epochs=40)
 )
-method(
-    "siddharth", "Disentangled VAE (Siddharth et al. 2017)", takes_images=True, note=SIDDHARTH_NOTE
-)(partial(peer, Siddharth, max_epochs=PEER_EPOCHS))
-method("aae", "Adversarial autoencoder (Makhzani et al. 2015)", takes_images=True, note=AAE_NOTE)(
+SIDDHARTH, MAKHZANI = (
+    "Disentangled VAE (Siddharth et al. 2017)", "Adversarial autoencoder (Makhzani et al. 2015)",
+)  # fmt: skip
+method("siddharth", SIDDHARTH, takes_images=True, note=NOTES["siddharth"])(
+    partial(peer, Siddharth, max_epochs=PEER_EPOCHS)
+)
+method("aae", MAKHZANI, takes_images=True, note=NOTES["aae"])(
     partial(peer, AAE, max_epochs=PEER_EPOCHS)
 )
 
@@ -122,14 +115,16 @@ SPREADING = LabelSpreading(kernel="knn", n_neighbors=7)
 SELF_TRAINING = SelfTrainingClassifier(SVC(probability=True, C=10))
 # SVC's time grows with more than the square of the rows, and it is trained again and again.
 FEW = {"max_unlabeled": 5_000, "max_labeled": 5_000}
-FEW_NOTE = "SelfTraining gets at most 5,000 of the unlabelled rows"
 ALONE = {"labeled_only": True}
 TREES, LOGISTIC = ExtraTreesClassifier(300), LogisticRegression(max_iter=2_000)
 BOOSTING = "HistGradientBoosting, labels alone, at most 20,000 rows"
 
 method("spreading", "LabelSpreading (knn, 7)")(partial(plain, SPREADING))
-method("selftraining", "SelfTraining (SVC, C=10)", **FEW, note=FEW_NOTE)(
+method("selftraining", "SelfTraining (SVC, C=10)", **FEW, note=NOTES["selftraining"])(
     partial(plain, SELF_TRAINING)
+)
+method("selftraining-trees", "SelfTraining (ExtraTrees)", **FEW)(
+    partial(plain, SelfTrainingClassifier(ExtraTreesClassifier(300)))
 )
 method("svc", "SVC (C=10), labels alone", **ALONE)(partial(plain, SVC(C=10)))
 method("logistic", "logistic regression, labels alone", **ALONE)(partial(plain, LOGISTIC))

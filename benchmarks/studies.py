@@ -13,7 +13,10 @@ TABLES = ("iris", "wine", "cancer", "digits-rows")
 UCI_TABLES = (
     "breast", "glass", "ionosphere", "satellite", "soybean", "vehicle", "vowel", "zoo",
 )  # fmt: skip
-PEERS = ("network", "fixmatch", "spreading", "selftraining", "svc", "logistic", "trees")
+PEERS = (
+    "network", "fixmatch", "spreading", "selftraining", "selftraining-trees", "svc", "logistic",
+    "trees",
+)  # fmt: skip
 PAPER_PEERS = (
     "equivae-neural", "network", "m2", "m1m2", "siddharth", "aae",
     "spreading-pca", "selftraining-pca", "boosting", "neighbors-pca",
