@@ -14,7 +14,7 @@ from .transformer import EquiVAETransformer
 # Chosen on tables with values removed at random. With a weight of 1, v tells too little of a row.
 KL_WEIGHT, HIDDEN_FRACTION = 0.02, 0.35
 # Twice the usual width, and a scale that is small enough for columns that follow from others.
-NETWORKS = {"dense": 256, "hidden": (256, 128), "min_scale": 0.02}
+NETWORKS: dict[str, Any] = {"dense": 256, "hidden": (256, 128), "min_scale": 0.02}
 # Small tables are learnt by heart if they are passed over more often; large ones are learnt
 # before they have been passed over as often.
 MAX_EPOCHS, MAX_ROWS_SEEN = 300, 200_000
