@@ -7,12 +7,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..training.settings import Objective
+from ..training.settings import Networks, Objective
 from .parameters import CONSTRAINTS
 from .transformer import EquiVAETransformer
 
 # Chosen on tables with values removed at random. With a weight of 1, v tells too little of a row.
-KL_WEIGHT, HIDDEN_FRACTION = 0.1, 0.35
+KL_WEIGHT, HIDDEN_FRACTION = 0.02, 0.35
+# Twice the usual width, and a scale that is small enough for columns that follow from others.
+NETWORKS: dict[str, Any] = {"dense": 256, "hidden": (256, 128), "min_scale": 0.02}
 # Small tables are learnt by heart if they are passed over more often; large ones are learnt
 # before they have been passed over as often.
 MAX_EPOCHS, MAX_ROWS_SEEN = 300, 200_000
@@ -48,7 +50,7 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The value of y that marks unlabelled rows, if labels are used.
 
     networks : {"auto", "paper"} or Networks, default="auto"
-        Sizes of the networks; see `Networks`.
+        Sizes of the networks; see `Networks`. "auto" is twice the usual width here.
 
     max_epochs : int or "auto", default="auto"
         Number of passes over the rows. "auto" is 300, or less so that at most 200,000 rows are
@@ -177,8 +179,11 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_epochs = self.max_epochs
         if n_epochs == "auto":
             n_epochs = max(2, min(MAX_EPOCHS, MAX_ROWS_SEEN // max(1, _num_samples(X))))
-        unlabeled = self.unlabeled if self.use_labels else None
-        params |= {"max_epochs": n_epochs, "objective": self._objective(), "unlabeled": unlabeled}
+        params |= {"max_epochs": n_epochs, "objective": self._objective()}
+        if not self.use_labels:
+            params["unlabeled"] = None
+        if isinstance(self.networks, str) and self.networks == "auto":
+            params["networks"] = Networks(**NETWORKS)
         model = _Model(**params)
         model.fit(X, y if self.use_labels else np.zeros(_num_samples(X), dtype=int))
         validate_data(self, X, skip_check_array=True)
