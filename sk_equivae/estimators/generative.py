@@ -67,8 +67,9 @@ class GenerativeEstimator(RepresentingEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, *row_shape)
-            The rows: means of p(x | r_y, v).
+        X : ndarray of shape (n_samples, *row_shape), or DataFrame
+            The rows: means of p(x | r_y, v), and most probable categories. A frame of the same
+            dtypes if `fit` was given one.
         y : ndarray of shape (n_samples,)
             Their classes.
 
@@ -113,7 +114,7 @@ class GenerativeEstimator(RepresentingEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n, *row_shape)
+        X : ndarray of shape (n, *row_shape), or DataFrame
             The reconstructed rows.
 
         Examples
@@ -144,9 +145,9 @@ class GenerativeEstimator(RepresentingEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n, n_steps, *row_shape)
+        X : ndarray of shape (n, n_steps, *row_shape), or DataFrame of n * n_steps rows
             One path per pair of rows. It starts with the reconstruction of the row of A and ends
-            with that of the row of B.
+            with that of the row of B. A frame has one path after the other.
 
         Examples
         --------
@@ -184,7 +185,8 @@ class GenerativeEstimator(RepresentingEstimator):
         Returns
         -------
         X : ndarray of shape (n, *row_shape), or (n_content, n_style, *row_shape)
-            The generated rows; the second shape is for `grid=True`.
+            The generated rows; the second shape is for `grid=True`. A frame has the rows of
+            one content after those of the other.
 
         Examples
         --------

@@ -70,7 +70,7 @@ class RepresentingEstimator(BaseEquiVAE):
 
         Returns
         -------
-        X : ndarray of shape (n, *row_shape)
+        X : ndarray of shape (n, *row_shape), or DataFrame
             The decoded rows, in the units of X in `fit`.
 
         Examples
