@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_array, gen_batches
 
 from .._warnings import warn_user
@@ -20,6 +20,8 @@ CHUNK = 2**22
 # Values are nearly binary if their mean of x (1 - x) is less than this fraction of that of a
 # constant with the same mean.
 NEARLY_BINARY = 0.25
+# A feature has two values only if its variance is this part of the largest possible one.
+TWO_VALUES = 1 - 1e-9
 DTYPES = (np.float64, np.float32, np.uint8)
 # X is on another scale than in fit if features are this many standard deviations away from the
 # mean, or if pixels have this many times the range.
@@ -286,13 +288,21 @@ def shift_and_scale(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return shift and scale that give X zero mean and unit variance.
 
-    Tabular rows are scaled per feature. Images are scaled per channel, since single pixels may
-    be nearly constant.
+    Tabular rows are scaled per feature. A feature with two values only, such as a one-hot
+    column, keeps them at a distance of 1: divided by its standard deviation, a rare category
+    would dominate all other features. Images are scaled per channel, since single pixels may be
+    nearly constant.
     """
     n_groups = input_shape[0]
-    scaler = StandardScaler()
+    scaler, ranges = StandardScaler(), MinMaxScaler()
     for rows in _chunks(X):
         # (n * h * w, c) or (n, n_features)
-        scaler.partial_fit(np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups))
-    shape = (n_groups, 1, 1) if len(input_shape) == 3 else (n_groups,)
-    return scaler.mean_.reshape(shape), scaler.scale_.reshape(shape)
+        some = np.asarray(X[rows], dtype=np.float64).reshape(-1, n_groups)
+        scaler.partial_fit(some)
+        ranges.partial_fit(some)
+    if len(input_shape) == 3:
+        return scaler.mean_.reshape(-1, 1, 1), scaler.scale_.reshape(-1, 1, 1)
+    # the variance is as large as it can be only if all values are at the two ends
+    largest = (ranges.data_max_ - scaler.mean_) * (scaler.mean_ - ranges.data_min_)
+    two_values = (scaler.var_ > TWO_VALUES * largest) & (ranges.data_range_ > 0)
+    return scaler.mean_, np.where(two_values, ranges.data_range_, scaler.scale_)

@@ -148,6 +148,18 @@ def test_wide_rows_are_measured_few_at_a_time(monkeypatch):
     assert [rows.stop - rows.start for rows in inputs._chunks(X)] == [7] * 7 + [1]
 
 
+def test_two_values_stay_at_a_distance_of_1():
+    """A rare category is not blown up; a third value makes a feature an ordinary one."""
+    rare = (np.arange(200) < 3) * 5.0
+    three = np.where(np.arange(200) == 7, 1.0, rare)
+    X = np.stack([rare, three, np.full(200, 4.0)], axis=1)
+    shift, scale = shift_and_scale(X, (3,))
+    np.testing.assert_allclose(shift, X.mean(axis=0))
+    np.testing.assert_allclose(scale, [5.0, three.std(), 1.0])
+    _, of_pixels = shift_and_scale(np.repeat(rare[:, None], 4, axis=1), (1, 2, 2))
+    np.testing.assert_allclose(of_pixels, rare.std())
+
+
 def test_units():
     """Features are standardised one by one, pixels by channel."""
     X = np.random.RandomState(0).normal(5, 3, size=(100, 128))

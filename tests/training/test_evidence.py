@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sk_equivae import Discriminant, Graph, Objective, load
+from sk_equivae import Discriminant, Experts, Graph, Objective, load
 from sk_equivae.model_selection import SemiSupervisedKFold, hide_labels
 from sk_equivae.training import evidence
 from sk_equivae.training.batches import TrainingRows
@@ -108,11 +108,12 @@ class Learning(Source):
 def test_what_a_source_has_learnt_is_kept_too(tmp_path, blobs, few):
     data = TrainingRows(blobs[0], row_spec((4,)), few)
     for _ in range(2):
-        sources = [Teacher(), Learning(), Graph()]
+        sources = [Teacher(), Learning(), Graph(), Experts()]
         found, after = evidence.find_evidence(sources, data, 3, 0, tmp_path)
-        assert [type(source) for source in after] == [Teacher, Learning, Graph]
+        assert [type(source) for source in after] == [Teacher, Learning, Graph, Experts]
         assert after[1].n_rows_ == 60
         assert found.shape == (60, 3)
+        assert "graph" in after[3].report_
     assert not hasattr(sources[1], "n_rows_")  # read, not computed
 
 

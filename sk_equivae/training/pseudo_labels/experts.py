@@ -55,7 +55,7 @@ class Experts(Source):
         discriminant are weighed.
     n_folds, n_repeats : int, default=5 and 2
         Folds in which labels are hidden, and how often they are drawn.
-    strength : float, default=1.0
+    strength : float, default=3.0
         How strongly the weights are drawn towards equal ones. Its unit is the log-likelihood of
         held-out labels, so it matters less as there are more labels.
     max_labeled : int, default=5000
@@ -85,7 +85,7 @@ class Experts(Source):
         *,
         n_folds: int = 5,
         n_repeats: int = 2,
-        strength: float = 1.0,
+        strength: float = 3.0,
         max_labeled: int = 5_000,
     ):
         self.classifiers = classifiers

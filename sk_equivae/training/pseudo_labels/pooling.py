@@ -97,7 +97,7 @@ def fit_weights(answers: Floats, truth: Codes, strength: float) -> Floats:
     >>> right = np.log(np.where(np.eye(2)[truth] == 1, 0.9, 0.1))
     >>> answers = np.stack([right, np.full((4, 2), np.log(0.5))])[:, None]
     >>> fit_weights(answers, truth, strength=0.1).round(1)
-    array([1.5, 0.5])
+    array([1.6, 0.5])
     """
     n_opinions, n_repeats = answers.shape[:2]
     equal = np.full(n_opinions, 1 / n_opinions)
