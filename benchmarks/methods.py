@@ -81,9 +81,8 @@ method("m2", "M2 (Kingma et al. 2014)", takes_images=True, note=NOTES["m2"])(
 method("m1m2", "M1+M2 (Kingma et al. 2014)", takes_images=True, note=NOTES["m1m2"])(
     partial(m1m2, options=M2_OPTIONS, max_epochs=40)
 )
-SIDDHARTH, MAKHZANI = (
-    "Disentangled VAE (Siddharth et al. 2017)", "Adversarial autoencoder (Makhzani et al. 2015)",
-)  # fmt: skip
+SIDDHARTH = "Disentangled VAE (Siddharth et al. 2017)"
+MAKHZANI = "Adversarial autoencoder (Makhzani et al. 2015)"
 method("siddharth", SIDDHARTH, takes_images=True, note=NOTES["siddharth"])(
     partial(peer, Siddharth, max_epochs=PEER_EPOCHS)
 )
