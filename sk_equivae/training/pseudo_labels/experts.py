@@ -24,6 +24,8 @@ from .source import Codes, Floats, Opinion, Problem, Source
 # Probability that is added to each class, so that a single opinion does not rule it out.
 SMALLEST = 1e-3
 CHUNK = 16_384
+# With more labels than this, one draw of folds is enough.
+FEW_LABELS = 500
 
 # For each opinion: its weight, whether it learns from labels alone, and how good it is alone.
 Report = dict[str, dict[str, Any]]
@@ -54,11 +56,12 @@ class Experts(Source):
         extremely randomised trees and a support vector machine. With None only graph and
         discriminant are weighed.
     n_folds, n_repeats : int, default=5 and 2
-        Folds in which labels are hidden, and how often they are drawn.
+        Folds in which labels are hidden, and how often they are drawn. More than 500 labels are
+        hidden only once.
     strength : float, default=3.0
         How strongly the weights are drawn towards equal ones. Its unit is the log-likelihood of
         held-out labels, so it matters less as there are more labels.
-    max_labeled : int, default=5000
+    max_labeled : int, default=2000
         Largest number of labelled rows to learn from.
 
     Examples
@@ -86,7 +89,7 @@ class Experts(Source):
         n_folds: int = 5,
         n_repeats: int = 2,
         strength: float = 3.0,
-        max_labeled: int = 5_000,
+        max_labeled: int = 2_000,
     ):
         self.classifiers = classifiers
         self.n_folds = n_folds
@@ -112,8 +115,9 @@ class Experts(Source):
         opinions = [*self._own_opinions(problem), *problem.opinions]
         if not opinions:
             return
+        n_repeats = self.n_repeats if np.count_nonzero(codes >= 0) <= FEW_LABELS else 1
         hidden, answers = held_out(
-            opinions, codes, problem.n_classes, self.n_folds, self.n_repeats, problem.seed
+            opinions, codes, problem.n_classes, self.n_folds, n_repeats, problem.seed
         )
         verdict = judge(opinions, answers, codes[hidden], self.strength)
         self.report_ = _report(opinions, verdict)

@@ -92,6 +92,21 @@ def test_at_most_some_labels_are_learnt_from():
     assert Experts()._some_labels(codes, seed=0) is codes
 
 
+@pytest.mark.parametrize("n_few, n_repeats", [(500, 2), (10, 1)])
+def test_many_labels_are_hidden_once(n_few, n_repeats, monkeypatch):
+    seen = []
+    judge = experts.judge
+    monkeypatch.setattr(experts, "FEW_LABELS", n_few)
+    monkeypatch.setattr(
+        experts,
+        "judge",
+        lambda o, answers, *args: seen.append(answers.shape[1]) or judge(o, answers, *args),
+    )
+    X, _, y = moons()
+    prepared(X, y, Experts(classifiers=[GaussianNB()]))
+    assert seen == [n_repeats]
+
+
 @pytest.mark.parametrize("case", ["image", "all labelled", "one class", "nobody"])
 def test_nothing_to_weigh(case):
     X, truth, y = moons()
