@@ -44,7 +44,7 @@ def pixels(browser, selector="#picture"):
 def decoded(model, state):
     """What the Python decoder gives for the state of the page."""
     z = np.concatenate([model.prototypes_[state["code"]], state["v"]])[None]
-    return model.set_params(representation="both").inverse_transform(z)[0]
+    return np.asarray(model.set_params(representation="both").inverse_transform(z))[0]
 
 
 def assert_picture_is_decoded(browser, model):
