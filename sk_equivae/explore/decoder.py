@@ -95,6 +95,10 @@ def describe_decoder(estimator: Any) -> Description:
     for name in ("shift", "scale"):
         values = np.ravel(getattr(spec, name))
         model[name] = np.broadcast_to(values, spec.input_shape[:1]).tolist()
+    if spec.columns is not None:
+        model["columns"] = [
+            {"low": c.low, "high": c.high, "integer": c.is_integer} for c in spec.columns.columns
+        ]
     model["weights"] = to_base64(np.concatenate(weights.parts))
     return model
 

@@ -92,6 +92,9 @@ def python_values(estimator, codes, v):
     with torch.inference_mode():
         x = model.module.decode(model.tensor(model.r(codes)), model.tensor(v)).mean
     x = (x.double().numpy() * model.rows.scale + model.rows.shift).reshape(len(v), -1)
+    if model.rows.columns is not None:
+        columns = model.rows.columns.columns
+        x = np.stack([c.repair(values) for c, values in zip(columns, x.T, strict=True)], axis=1)
     return x.clip(0, 255) if model.rows.dtype == np.uint8 else x
 
 
@@ -294,3 +297,20 @@ def test_page_files_are_in_the_package():
     needed = set((package / "explore" / "static").iterdir())
     assert {path.name for path in needed} >= {"page.html", "page.css", "page.js", "decoder.js"}
     assert needed <= packed
+
+
+@needs_node
+def test_columns_of_a_table_hold_what_they_can(tmp_path):
+    """Counts are whole, amounts not negative, and a constant stays: as in Python."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame({"count": rng.poisson(1, 60), "amount": rng.exponential(size=60), "one": 1.0})
+    estimator = EquiVAEClassifier(2, max_epochs=1, random_state=0).fit(X, np.arange(60) % 2)
+    _, model, scripts = read_page(explore(estimator, tmp_path / "page.html"))
+    v = rng.normal(scale=20, size=(40, 2)).astype("f4")
+    codes = np.arange(40) % 2
+    found = run_decoder(tmp_path, scripts, model, estimator.prototypes_[codes], v)
+    np.testing.assert_allclose(found, python_values(estimator, codes, v), atol=1e-4)
+    assert np.array_equal(found[:, 0], found[:, 0].round())
+    assert found[:, 1].min() == 0
+    assert (found[:, 2] == 1).all()

@@ -144,7 +144,8 @@ function makeDecoder(model) {
       const mean = bernoulli ? 1 / (1 + Math.exp(-x[i])) : x[i];
       const place = group * perGroup + Math.floor(i / nGroups);
       const value = mean * model.scale[group] + model.shift[group];
-      out[place] = model.bytes ? clamp(value, 0, 255) : value;
+      if (model.columns) out[place] = repair(value, model.columns[group]);
+      else out[place] = model.bytes ? clamp(value, 0, 255) : value;
     }
     return out;
   }
@@ -168,6 +169,13 @@ function makeDecoder(model) {
   }
 
   return { decode, show };
+}
+
+// What a column of a table can hold, as `Column.repair` in Python.
+function repair(value, { low, high, integer }) {
+  if (low === high) return low;
+  if (integer) return clamp(Math.round(value), low, high);
+  return low >= 0 ? Math.max(value, 0) : value;
 }
 
 function clamp(x, low, high) {
