@@ -132,6 +132,10 @@ def table(found):
         own = np.array(ratios[group])
         changes = f"{own.mean() - 1:+.0%} | {own.max() - 1:+.0%}"
         rows.append(f"| {group} | {len(own)} | {np.count_nonzero(own <= 1)} | {changes} |")
+    rows += ["", "| method | mean error |", "|---|---|"]
+    for method in ("EquiVAE", *PEERS):
+        mean = np.mean([line["errors"][method] for line in found["lines"]])
+        rows.append(f"| {method} | {mean:.3f} |")
     return rows
 
 
