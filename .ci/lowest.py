@@ -9,5 +9,5 @@ extras = project["optional-dependencies"]
 for requirement in sum(extras.values(), project["dependencies"]):
     if requirement.startswith(project["name"]):
         continue  # an extra that contains others
-    name, version = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
+    name, version = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", requirement).groups()
     print(f"{name}=={version}")

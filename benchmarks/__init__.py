@@ -11,15 +11,8 @@
 A run is one data set, number of labels, method, setting and seed of a study. It becomes one line of
 `results/STUDY.jsonl` as soon as it has ended. A run that has a line is skipped, so a command that
 was killed goes on when it is given again. Results of a tree with uncommitted changes are refused;
-`--smoke` tries a run on a slice of the data and keeps nothing. Each thing is one entry:
-
-- A data set is a function of a folder and a generator that returns a `Split`, with the decorator
-  `@dataset(...)`, in `datasets.py`. Name it in the studies that should measure it.
-- A method is a function of a `Task` that returns an estimator, with the decorator `@method(...)`,
-  in `methods.py`. Its `note` stands below every table that shows it: say there what differs from
-  the method's own paper. A network is a `PeerModule` in `peers/`; the training loop is there.
-- A study is an entry of `studies.py`: data sets with numbers of labels, methods, settings, and the
-  function that measures one run (in `measures/`). Its tables are a section of `report/sections.py`.
+`--smoke` tries a run on a slice of the data and keeps nothing. CONTRIBUTING.md tells how to add a
+data set, a method or a study.
 
 The harness imports public names of sk_equivae and `sk_equivae.model`, nothing else of it. The code
 behind a number is its fingerprint, see `fingerprint.py`.

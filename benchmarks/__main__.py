@@ -27,8 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument("--settings", nargs="+", metavar="SETTING")
     run.add_argument("--seeds", nargs="+", type=int)
     run.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    where = f"folder of the data sets (default: the environment variable {VARIABLE})"
-    run.add_argument("--data", type=Path, help=where)
+    run.add_argument("--data", type=Path, help=f"folder of the data sets (default: ${VARIABLE})")
     run.add_argument("--stale", action="store_true", help="measure stale results again")
     run.add_argument("--smoke", action="store_true", help="one epoch on a slice, nothing is kept")
     run.add_argument("--dry-run", action="store_true", help="say what would be run")

@@ -65,9 +65,6 @@ def m1m2(task: Task, **parameters: Any) -> Any:
 NOTES = json.loads(Path(__file__).with_name("notes.json").read_text(encoding="utf-8"))
 PEER_EPOCHS = 10
 RATE = 3e-3  # EquiVAE's
-# alpha: with 0.1, which the paper has for thousands of epochs, q(y | x) follows the bound into
-# wrong classes within the few epochs of ours. The sum over all ten classes takes three times as
-# long; EquiVAE does without it by default.
 M2_OPTIONS = {"alpha": 10.0, "class_threshold": 0.01}
 method("network", "label network, labels alone", takes_images=True, labeled_only=True)(
     partial(peer, LabelNetwork, lr=RATE)
@@ -83,12 +80,9 @@ method("m1m2", "M1+M2 (Kingma et al. 2014)", takes_images=True, note=NOTES["m1m2
 )
 SIDDHARTH = "Disentangled VAE (Siddharth et al. 2017)"
 MAKHZANI = "Adversarial autoencoder (Makhzani et al. 2015)"
-method("siddharth", SIDDHARTH, takes_images=True, note=NOTES["siddharth"])(
-    partial(peer, Siddharth, max_epochs=PEER_EPOCHS)
-)
-method("aae", MAKHZANI, takes_images=True, note=NOTES["aae"])(
-    partial(peer, AAE, max_epochs=PEER_EPOCHS)
-)
+for key, title, network in (("siddharth", SIDDHARTH, Siddharth), ("aae", MAKHZANI, AAE)):
+    made = partial(peer, network, max_epochs=PEER_EPOCHS)
+    method(key, title, takes_images=True, note=NOTES[key])(made)
 
 
 def plain(estimator: Any, task: Task) -> Any:
@@ -116,7 +110,9 @@ SELF_TRAINING = SelfTrainingClassifier(SVC(probability=True, C=10))
 FEW = {"max_unlabeled": 5_000, "max_labeled": 5_000}
 ALONE = {"labeled_only": True}
 TREES, LOGISTIC = ExtraTreesClassifier(300), LogisticRegression(max_iter=2_000)
+TREES_IN_TURN = HistGradientBoostingClassifier()
 BOOSTING = "HistGradientBoosting, labels alone, at most 20,000 rows"
+NEIGHBORS = "k nearest neighbours (5) on PCA, labels alone"
 
 method("spreading", "LabelSpreading (knn, 7)")(partial(plain, SPREADING))
 method("selftraining", "SelfTraining (SVC, C=10)", **FEW, note=NOTES["selftraining"])(
@@ -132,9 +128,5 @@ method("spreading-pca", "LabelSpreading (knn, 7) on PCA")(partial(on_pca, SPREAD
 method("selftraining-pca", "SelfTraining (SVC, C=10) on PCA, 5,000 rows", **FEW)(
     partial(on_pca, SELF_TRAINING)
 )
-method("boosting", BOOSTING, **ALONE, max_labeled=20_000)(
-    partial(plain, HistGradientBoostingClassifier())
-)
-method("neighbors-pca", "k nearest neighbours (5) on PCA, labels alone", **ALONE)(
-    partial(on_pca, KNeighborsClassifier())
-)
+method("boosting", BOOSTING, **ALONE, max_labeled=20_000)(partial(plain, TREES_IN_TURN))
+method("neighbors-pca", NEIGHBORS, **ALONE)(partial(on_pca, KNeighborsClassifier()))

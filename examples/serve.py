@@ -32,12 +32,20 @@ def make_app(path: str) -> FastAPI:
     classes = json.loads(session.get_modelmeta().custom_metadata_map["sk_equivae.classes"])
     app = FastAPI()
 
+    def remedy(shape: tuple[int, ...]) -> str:
+        if len(row_shape) == 1 or len(shape) < 2:
+            return "Bring X to the shape it had in fit."
+        height, width, channels = (*row_shape, 1)[:3]
+        if shape[:2] == (height, width):
+            return f"Convert the images to {channels} channels."
+        return f"Resize the images to {height}x{width} pixels, with {channels} channels."
+
     def check(rows: np.ndarray) -> np.ndarray:
         if rows.ndim < 1 or rows.shape[1:] != row_shape or len(rows) == 0:
             raise HTTPException(
                 422,
-                f"Expected rows of shape {row_shape}, as in fit; got {rows.shape[1:]}. Bring X to "
-                "the shape it had in fit.",
+                f"Expected rows of shape {row_shape}, as in fit; got {rows.shape[1:]}. "
+                + remedy(rows.shape[1:]),
             )
         return rows
 

@@ -1,4 +1,4 @@
-"""Data with few labels."""
+"""Data with few labels, and images from folders."""
 
 from typing import Any
 
@@ -8,7 +8,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .estimators.labels import UNLABELED
+from .image_folders import load_image_folder
 from .model_selection.labels import hide_labels
+
+__all__ = ["load_few_digits", "load_image_folder", "mask_labels"]
 
 
 def mask_labels(

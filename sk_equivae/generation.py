@@ -1,8 +1,8 @@
 """Generation, style transfer and new classes, as functions of a `FittedModel`.
 
 Rows are flat on input, and have the shape, units and dtype of the user's X on output. Classes
-are given as codes, positions in `model.classes`. Generated rows are means of p(x | r_y, v), not
-samples: the noise of p(x | r_y, v) is independent between features.
+are given as codes, positions in `model.classes`. Generated rows are means of p(x | r_y, v) unless
+draws are asked for: the noise of p(x | r_y, v) is independent between features.
 """
 
 from typing import Any
@@ -41,10 +41,16 @@ def draw_classes(model: FittedModel, n_samples: int, rng: np.random.RandomState)
     return rng.choice(codes, n_samples, p=prior / prior.sum())
 
 
-def sample(model: FittedModel, codes: Codes, generator: torch.Generator) -> Rows:
-    """Return one new row per code, with v ~ N(v_mean, v_covariance) of the class."""
+def sample(
+    model: FittedModel, codes: Codes, generator: torch.Generator, noise: bool = False
+) -> Rows:
+    """Return one new row per code, with v ~ N(v_mean, v_covariance) of the class.
+
+    With `noise`, rows are drawn from p(x | r_y, v).
+    """
     u = torch.randn(len(codes), model.module.n_latents[1], generator=generator).numpy()
-    return model.decode(model.r(codes), to_class(u, codes, model.v_mean, model.v_covariance))
+    v = to_class(u, codes, model.v_mean, model.v_covariance)
+    return model.decode(model.r(codes), v, generator=generator if noise else None)
 
 
 def reconstruct(model: FittedModel, X: Rows, rule: str, codes: Codes | None = None) -> Rows:
@@ -68,7 +74,12 @@ def interpolate(model: FittedModel, A: Rows, B: Rows, n_steps: int, rule: str) -
 
 
 def transfer_style(
-    model: FittedModel, content: Rows, style: Rows, rule: str, grid: bool = False
+    model: FittedModel,
+    content: Rows,
+    style: Rows,
+    rule: str,
+    grid: bool = False,
+    generator: torch.Generator | None = None,
 ) -> Rows:
     """Return rows with r_y of the content's class and v of the style.
 
@@ -85,6 +96,8 @@ def transfer_style(
         How classes are predicted.
     grid : bool, default=False
         Combine every content with every style.
+    generator : torch.Generator, optional
+        Draw rows from p(x | r_y, v), instead of its mean.
 
     Returns
     -------
@@ -99,7 +112,7 @@ def transfer_style(
     moments = model.v_mean, model.v_covariance
     moved = to_class(from_class(v, style_codes, *moments), codes, *moments)
     v = np.where((codes == style_codes)[:, None], v.astype(np.float64), moved)
-    rows = model.decode(model.r(codes), v)
+    rows = model.decode(model.r(codes), v, generator=generator)
     return rows.reshape(n_content, n_style, *model.rows.row_shape) if grid else rows
 
 
@@ -169,6 +182,7 @@ def add_classes(model: FittedModel, X: Rows, codes: Codes, new: NDArray[Any]) ->
     prior = np.full(len(new), model.class_prior.sum() / n_all)  # as frequent as the average class
     v_mean, v_covariance = prior_moments(len(new), module.n_latents[1])
     count = np.bincount(codes, minlength=len(new)).astype(np.float64)
+    weight = model.class_weight
 
     def joined(old: NDArray[Any], added: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([old, added])[order]
@@ -182,4 +196,6 @@ def add_classes(model: FittedModel, X: Rows, codes: Codes, new: NDArray[Any]) ->
         v_mean=joined(model.v_mean, v_mean),
         v_covariance=joined(model.v_covariance, v_covariance),
         trained=np.argsort(order)[model.trained],
+        relative=model.relative.joined((v_mean, v_covariance), order),
+        class_weight=None if weight is None else joined(weight, np.ones(len(new))),
     )

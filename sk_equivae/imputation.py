@@ -11,7 +11,7 @@ drawn v were no better when this was written.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .fitted.model import FittedModel
-from .model.distributions import ObservedFeatures
-from .model.mixed import MixedColumns
 
 Rows = NDArray[Any]
 
@@ -85,8 +83,7 @@ def draw(model: FittedModel, X: Rows, rule: str, generator: torch.Generator) -> 
         q_v = model.module.encode(x, r)
         noise = torch.randn(q_v.mean.shape, generator=generator)
         v = q_v.mean + q_v.stddev * noise.to(q_v.mean)
-        p_x = cast(MixedColumns | ObservedFeatures, model.module.decode(r, v))
-        return model.rows.denormalize(p_x.draw(generator))
+        return model.rows.denormalize(model.module.decode(r, v).draw(generator))
 
     return _filled(model, X, drawn)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# Parameters that all experiments share.
+# Parameters that all experiments share (Appendix B).
 PAPER: dict[str, Any] = {
     "objective": "paper",
     "networks": "paper",
@@ -10,7 +10,7 @@ PAPER: dict[str, Any] = {
     "lr": 1e-3,
     "batch_size": 32,
 }
-# Number of epochs by the number of labels; None stands for all labels (Sections 4.1 and 4.3).
+# Number of epochs by the number of labels; None stands for all labels (Sections 3.1 and 3.2).
 EPOCHS: dict[str, dict[int | None, int]] = {
     "mnist": {None: 40, 100: 20, 600: 25, 1000: 30, 3000: 35},
     "svhn": {None: 90, 1000: 20, 3000: 30},
@@ -49,4 +49,6 @@ def paper(dataset: str = "mnist", n_labels: int | None = None) -> dict[str, Any]
         sizes = {"latent_dim": 16, "m_max": 10}
     else:
         sizes = {"latent_dim": 16, "m_max": 7} if known is None else {"latent_dim": 8, "m_max": 4}
+    if known is not None:
+        sizes["batch_size"] = 2 * PAPER["batch_size"]  # 32 labelled and 32 unlabelled rows
     return {**PAPER, **sizes, "max_epochs": epochs[known]}

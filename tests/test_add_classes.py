@@ -59,10 +59,13 @@ def test_a_new_class_is_predicted(added, blobs, rule):
 
 @pytest.mark.parametrize("rule", ["posterior", "likelihood"])
 def test_rules_divide_what_new_classes_leave(added, three, blobs, rule):
+    """Each at its temperature; `predict_proba` also depends on how far a row is from training."""
     X, _ = blobs
-    by_distance = added.predict_proba(X)
-    q = pickle.loads(pickle.dumps(three)).set_params(predict_with=rule).predict_proba(X)
-    p = added.set_params(predict_with=rule).predict_proba(X)
+    assert len({three.temperature_[name] for name in ("prototype", rule)}) == 2
+    three = pickle.loads(pickle.dumps(three)).set_params(predict_with=rule)
+    by_distance = np.exp(added.decision_function(X))
+    q = np.exp(three.decision_function(X))
+    p = np.exp(added.set_params(predict_with=rule).decision_function(X))
     np.testing.assert_allclose(p[:, 2], by_distance[:, 2])
     np.testing.assert_allclose(p[:, [0, 1, 3]], q * (1 - by_distance[:, [2]]), atol=1e-12)
 
@@ -73,13 +76,17 @@ def test_a_new_class_is_generated_and_transformed(added, blobs):
     assert set(labels) == {2}
     assert 2 in added.sample(100, random_state=0)[1]
     new = X[y == 2]
-    added.set_params(representation="equivariant")
+    added.set_params(representation="latent")
     module = added.model_.module
     with torch.inference_mode():
         r = torch.from_numpy(added.prototypes_[[2]]).expand(len(new), -1)
         v = module.encode(normalized(added, new), r).mean.numpy()
     is_new = added.predict(new) == 2
-    np.testing.assert_allclose(added.transform(new)[is_new], v[is_new])
+    latent = added.transform(new)[is_new]
+    np.testing.assert_allclose(latent[:, -v.shape[1] :], v[is_new])
+    relative = added.set_params(representation="equivariant").transform(new)[is_new]
+    used = added.model_.relative.used  # only standardised by the prior, as in the prior's class
+    np.testing.assert_allclose(relative[:, used], v[is_new][:, used], rtol=1e-5)
     assert added.reconstruct(new, y=2).shape == new.shape
 
 
@@ -88,12 +95,12 @@ def test_classes_come_one_after_another(blobs):
     names = np.array(["b", "d", "a", "longer"])[y]
     model = EquiVAEClassifier(latent_dim=2, max_epochs=2, predict_with="posterior", random_state=0)
     model.fit(X[y < 2], names[y < 2])
-    q = model.predict_proba(X[:9])
+    logit = model.decision_function(X[:9])
     for code in (2, 3):
         model.add_classes(X[y == code][:3], names[y == code][:3])
     assert model.classes_.tolist() == ["a", "b", "d", "longer"]
-    p = model.predict_proba(X[:9])
-    np.testing.assert_allclose(p[:, 1] / p[:, 2], q[:, 0] / q[:, 1], rtol=1e-5)
+    log_p = model.decision_function(X[:9])
+    np.testing.assert_allclose(log_p[:, 2] - log_p[:, 1], logit, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

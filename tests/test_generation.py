@@ -235,9 +235,9 @@ def test_inverse_transform(tabular, blobs):
     assert np.square((back - X) / scale).mean() < 0.2
     model.set_params(representation="invariant")
     r = Z.to_numpy()[:, :3]
-    at_zero = model.inverse_transform(r)
+    usual = model.inverse_transform(r)
     model.set_params(representation="both")
-    np.testing.assert_allclose(at_zero, model.inverse_transform(np.c_[r, np.zeros((len(r), 2))]))
+    np.testing.assert_allclose(usual, model.inverse_transform(np.c_[r, np.zeros((len(r), 2))]))
 
 
 def test_inverse_transform_says_what_is_wrong(tabular):
@@ -247,8 +247,12 @@ def test_inverse_transform_says_what_is_wrong(tabular):
     ):
         model.inverse_transform(np.zeros((2, 5)))
     model.set_params(representation="equivariant")
-    with pytest.raises(ValueError, match=r"'equivariant', which does not hold.*set_params"):
+    with pytest.raises(
+        ValueError, match=r"expects y.*does not tell the class; got none.*set_params"
+    ):
         model.inverse_transform(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="got rows without a label"):
+        model.inverse_transform(np.zeros((2, 2)), y=[0, -1])
 
 
 # -------------------------------------------------------------------- score_samples

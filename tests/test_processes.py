@@ -14,6 +14,8 @@ from sklearn.ensemble import BaggingClassifier
 
 from sk_equivae import EquiVAEClassifier, Networks
 
+pytestmark = pytest.mark.serial
+
 
 @pytest.fixture(scope="module")
 def fitted():

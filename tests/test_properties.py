@@ -41,7 +41,7 @@ SOUND = {
     "m_max": [1, 3, 50],
     "likelihood": ["auto", "gaussian"],
     "predict_with": ["prototype", "posterior", "likelihood"],
-    "representation": ["invariant", "equivariant", "both"],
+    "representation": ["invariant", "equivariant", "both", "latent"],
     "objective": ["auto", "paper", Objective(teacher_decay=0.0), Objective(confidence=0.0)],
     "networks": ["auto", "paper", Networks(hidden=(4, 3), dense=5)],
     "augment": [None, "auto"],

@@ -110,9 +110,10 @@ def test_wrong_requests(served, body, message):
     assert message in answer["detail"]
 
 
-def test_the_message_is_the_estimators_own(served):
+@pytest.mark.parametrize("shape", [(9, 9), (8, 8, 3)])
+def test_the_message_is_the_estimators_own(served, shape):
     server, model, _ = served
-    wrong = np.zeros((2, 9, 9))
+    wrong = np.zeros((2, *shape))
     with pytest.raises(ValueError, match="as in fit") as error:
         model.predict(wrong)
     assert server.post({"rows": wrong.tolist()})[1]["detail"] == str(error.value)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -20,10 +19,8 @@ from benchmarks.job import Job, Rows, view
 from benchmarks.measures.errors import error
 from sk_equivae import EquiVAEClassifier
 
-PROBE_ROWS, TEST_ROWS = 10_000, 10_000
+PROBE_ROWS, TEST_ROWS, JUDGE_ROWS, SAMPLES_PER_CLASS = 10_000, 10_000, 20_000, 500
 BOUND_ROWS = 1_000  # the bound decodes 16 samples of v for each class of a row
-JUDGE_ROWS = 20_000
-SAMPLES_PER_CLASS = 500
 PROBES = {
     "linear": LogisticRegression(max_iter=500),
     "neural": MLPClassifier((128, 64), max_iter=50),
@@ -82,12 +79,8 @@ def representations(model: EquiVAEClassifier, X: NDArray, seed: int) -> dict[str
 
 def relative(model: EquiVAEClassifier, v: NDArray, codes: NDArray) -> NDArray:
     """v in units of its class: zero mean and unit covariance within the class."""
-    u = np.empty(v.shape)
-    for code in np.unique(codes):
-        lower = np.linalg.cholesky(model.v_covariance_[code])
-        own = codes == code
-        u[own] = solve_triangular(lower, (v[own] - model.v_mean_[code]).T, lower=True).T
-    return u
+    lower = np.linalg.cholesky(model.v_covariance_)[codes]
+    return np.linalg.solve(lower, (v - model.v_mean_[codes])[..., None])[..., 0]
 
 
 def probe(kind: str, Z: NDArray, y: NDArray, Z_test: NDArray, y_test: NDArray, seed: int) -> float:

@@ -26,8 +26,7 @@ from sk_equivae.model.bounds import CountedRows
 from sk_equivae.model.complements import ComplementPool
 from sk_equivae.presets import paper
 
-ROWS, INFERENCE_ROWS = 2_000, 10_000
-BATCH, INFERENCE_BATCH = 128, 1_024
+ROWS, INFERENCE_ROWS, BATCH, INFERENCE_BATCH = 2_000, 10_000, 128, 1_024
 LABELS, MANY_CLASSES, MAX_SHIFT = 200, 100, 2
 ROOT = Path(__file__).parents[2]
 OTHERS = "import sklearn, skorch, torch"
@@ -135,7 +134,7 @@ def bare_loop(X: NDArray, y: NDArray, parameters: dict[str, Any]) -> None:
         for some in torch.randperm(len(y), generator=generator).split(parameters["batch_size"]):
             x, code, one = rows[some, None].float() / 255, codes[some], torch.ones(len(some))
             h = module.invariant.embed(x)
-            pool = ComplementPool(h, code, parameters["m_max"], True, *means)
+            pool = ComplementPool(h, code, code, parameters["m_max"], True, *means)
             counted = CountedRows(torch.arange(len(some)), one, 0 * one, False)
             q_y = F.one_hot(code, n_classes).float()
             inputs = (module, x, code, q_y, pool, counted, log_prior, generator)

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from sk_equivae.model import Architecture
 from sk_equivae.model.distributions import likelihood_x
+from sk_equivae.model.layers import output_layer
 from sk_equivae.model.module import Decoder, LabelPosterior
-from sk_equivae.model.networks import output_layer
 
 from .loop import Losses, PeerModule, Units
 

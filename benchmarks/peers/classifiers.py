@@ -7,17 +7,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sk_equivae import RandomAffine, SwapFeatures
+from sk_equivae import Networks, Photographic, RandomAffine, SwapFeatures
 from sk_equivae.model import Architecture
+from sk_equivae.model.layers import output_layer
 from sk_equivae.model.module import LabelPosterior
-from sk_equivae.model.networks import output_layer
 
 from .loop import Losses, PeerModule, Units
 
 # The least that training on few labelled rows alone takes.
 MIN_STEPS, MIN_EPOCHS = 2_000, 20
 # As many rows as EquiVAE sees by default when some have no label.
-MIN_ROWS_SEEN, MAX_ROWS_SEEN = 20_000, 150_000
+MIN_ROWS_SEEN, MAX_ROWS_SEEN, MAX_PHOTOGRAPHS_SEEN = 20_000, 150_000, 700_000
 
 
 class LabelNetwork(PeerModule):
@@ -33,12 +33,14 @@ class LabelNetwork(PeerModule):
         batch_norm: bool = True, decay: float = 0.99,
     ):  # fmt: skip
         super().__init__()
-        sizes = Architecture(batch_norm=batch_norm)
-        is_image = len(units.shape) == 3
+        own = Networks() if batch_norm else Networks(body="paper", batch_norm=False)
+        sizes, is_image = own.architecture((16, 16), units.shape), len(units.shape) == 3
         self.student = LabelPosterior(units.shape, sizes, 0, n_classes)
         self.teacher = copy.deepcopy(self.student).requires_grad_(False)
         self.threshold, self.decay = threshold, decay
-        strong = RandomAffine() if is_image else SwapFeatures() if threshold else None
+        self.max_rows_seen = MAX_PHOTOGRAPHS_SEEN if sizes.is_residual else MAX_ROWS_SEEN
+        of_images = Photographic() if sizes.is_residual else RandomAffine()
+        strong = of_images if is_image else SwapFeatures() if threshold else None
         weak = RandomAffine(rotation=0, scale=0, shear=0, shift=0.035)  # a pixel of 28
         self.strong, self.weak = (strong, weak if is_image else None) if augment else (None, None)
 
@@ -52,7 +54,7 @@ class LabelNetwork(PeerModule):
     def auto_epochs(self, n_rows: int, batch_size: int) -> int:
         if self.threshold is None:
             return max(MIN_EPOCHS, -(-MIN_STEPS // math.ceil(n_rows / batch_size)))
-        return min(max(15, -(-MIN_ROWS_SEEN // n_rows)), max(2, MAX_ROWS_SEEN // n_rows))
+        return min(max(15, -(-MIN_ROWS_SEEN // n_rows)), max(2, self.max_rows_seen // n_rows))
 
     def classify(self, x: Tensor) -> Tensor:
         """Logits of the averaged network."""

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from sk_equivae.model.networks import initialize
+from sk_equivae.model.layers import initialize
 from sk_equivae.model.randomness import private_global_generator
 
 INFERENCE_BATCH = 1024

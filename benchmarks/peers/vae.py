@@ -100,8 +100,8 @@ class M2(OneHotVAE):
         h = self.encoder.embed(x)[rows]
         of_pairs = self.terms(x[rows], h, self.one_hot(classes), generator)
         empty = torch.zeros_like(kept)
-        terms = LatentTerms(*(empty.index_put(pairs, term) for term in of_pairs))
-        own = LatentTerms(*((kept * term).sum(dim=1) for term in terms))
+        terms = LatentTerms(*(empty.index_put(pairs, term) for term in of_pairs[:2]))
+        own = LatentTerms(*((kept * term).sum(dim=1) for term in terms[:2]))
         on_labeled = labeled_elbo(own, self.log_prior[0])
         on_unlabeled = unlabeled_elbo(terms, kept, self.log_prior)
         log_q = (known * logits.log_softmax(dim=1)).sum(dim=1)

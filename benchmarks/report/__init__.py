@@ -13,10 +13,8 @@ from benchmarks.report import sections
 from benchmarks.report.plots import PLOTS
 from benchmarks.results import FOLDER, ROOT, read
 
-README = ROOT / "README.md"
-RESULTS = ROOT / "benchmarks" / "RESULTS.md"
-MARK = "<!-- results: {} -->"
-SEEDS = ROOT / "benchmarks" / "SEEDS.md"
+README, MARK = ROOT / "README.md", "<!-- results: {} -->"
+RESULTS, SEEDS = ROOT / "benchmarks" / "RESULTS.md", ROOT / "benchmarks" / "SEEDS.md"
 
 
 def fill(text: str, name: str, table: str) -> str:

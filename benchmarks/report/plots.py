@@ -12,8 +12,7 @@ from benchmarks.report.sections import PAPER_RULES, PUBLISHED, WORDS
 from benchmarks.report.tables import OURS, Errors, lines_of, standard_error, title
 from benchmarks.results import Result
 
-TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-DPI = 90
+TICKS, DPI = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100), 90
 
 
 def plot_paper(results: list[Result], path: Path) -> None:

@@ -3,20 +3,25 @@
 A display takes data in `__init__`, computes them in `from_estimator`, and draws them in
 `plot`, which keeps the artists. matplotlib is imported when something is drawn.
 
-Reading order: `checks`, `plane`, `latent_space`, `learning_curve`, `mosaic`, `samples`,
-`grids`.
+Reading order: `checks`, `colors`, `legend`, `plane`, `latent_space`, `latent_usage`,
+`training_history`, `mosaic`, `table`, `samples`, `interpolation`, `style_transfer`,
+`latent_grid`.
 """
 
-from .grids import LatentGridDisplay, StyleTransferDisplay
+from .interpolation import InterpolationDisplay
+from .latent_grid import LatentGridDisplay
 from .latent_space import LatentSpaceDisplay
-from .learning_curve import LearningCurveDisplay
-from .samples import InterpolationDisplay, SamplesDisplay
+from .latent_usage import LatentUsageDisplay
+from .samples import SamplesDisplay
+from .style_transfer import StyleTransferDisplay
+from .training_history import TrainingHistoryDisplay
 
 __all__ = [
     "InterpolationDisplay",
     "LatentGridDisplay",
     "LatentSpaceDisplay",
-    "LearningCurveDisplay",
+    "LatentUsageDisplay",
     "SamplesDisplay",
     "StyleTransferDisplay",
+    "TrainingHistoryDisplay",
 ]

@@ -7,54 +7,31 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
 from .checks import check_estimator
+from .colors import GREY, class_colors, class_markers, is_dark
+from .legend import fitting_legend, shortened
 from .plane import reduce_to_plane
-
-# Colour of unlabelled rows.
-GREY = "0.75"
-
-
-def class_colors(n_classes: int, cmap: Any = None) -> list[Any]:
-    """Return one colour per class, from a qualitative map if it has enough colours.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes.
-    cmap : str or matplotlib Colormap, default=None
-        Where the colours come from. None depends on the number of classes.
-
-    Returns
-    -------
-    colors : list of tuple
-        RGBA values.
-    """
-    import matplotlib
-
-    if cmap is None:
-        cmap = "tab10" if n_classes <= 10 else "tab20" if n_classes <= 20 else "turbo"
-    cmap = matplotlib.colormaps[cmap] if isinstance(cmap, str) else cmap
-    if cmap.N < 256 and n_classes <= cmap.N:
-        return [cmap(i) for i in range(n_classes)]
-    return list(cmap(np.linspace(0, 1, n_classes)))
 
 
 class LatentSpaceDisplay:
     """Representations r and v of rows, side by side in two dimensions and coloured by class.
 
-    In a good model the classes are separate in r and mixed in v.
+    In a good model the classes are separate in r and mixed in v, which is drawn relative to the
+    class, as `transform` returns it. Points are drawn in random
+    order, so that no class hides another. After ten classes the colours repeat with another
+    marker.
 
     Parameters
     ----------
     invariant, equivariant : ndarray of shape (n, 2)
         r and v of the rows, in the plane.
     codes : ndarray of shape (n,)
-        Positions in `classes`; -1 is drawn in grey.
+        Positions in `classes`; -1 is drawn as a grey ring.
     classes : ndarray of shape (n_classes,)
         Labels of the classes.
     prototypes : ndarray of shape (n_classes, 2), default=None
-        r_y of the classes in the plane of `invariant`, drawn as crosses.
+        r_y of the classes in the plane of `invariant`, marked by their names.
     methods : tuple of (str, str), default=("", "")
-        How r and v were reduced to two dimensions, for the titles.
+        How r and v were reduced to two dimensions, written below the Axes.
 
     Attributes
     ----------
@@ -62,13 +39,16 @@ class LatentSpaceDisplay:
         Axes of r and of v.
     figure_ : matplotlib Figure
         Figure that contains the Axes.
-    scatters_ : list of two lists of matplotlib PathCollection
-        For each space one collection of unlabelled rows, if there are any, and one per
-        class.
-    prototypes_artist_ : matplotlib PathCollection or None
-        The crosses.
+    scatters_ : list of two matplotlib PathCollection
+        The rows that have a class, in the order of `order_`.
+    unlabeled_ : list of two matplotlib PathCollection
+        The unlabelled rows.
+    order_ : ndarray of int
+        Positions of the rows with a class, in the order in which they were drawn.
+    names_ : list of matplotlib Text
+        The names of the classes at their r; empty if there is no room, and crosses are drawn.
     legend_ : matplotlib Legend or None
-        The legend.
+        The legend; None if the figure has no room for it.
 
     Examples
     --------
@@ -105,7 +85,7 @@ class LatentSpaceDisplay:
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        method: str = "auto",
+        method: str = "pca",
         random_state: Any = 0,
         ax: Any = None,
         **kwargs: Any,
@@ -119,11 +99,11 @@ class LatentSpaceDisplay:
         X : array-like of the shape seen in `fit`
             Rows to draw.
         y : array-like of shape (n,), default=None
-            Labels, for the colours; unlabelled rows are grey. None takes the predicted
+            Labels, for the colours; unlabelled rows are grey rings. None takes the predicted
             classes.
-        method : {"auto", "umap", "pca"}, default="auto"
+        method : {"pca", "umap"}, default="pca"
             How latents are reduced to two dimensions; a latent that has two is drawn as it
-            is. "auto" is UMAP if it is installed, else PCA.
+            is. UMAP separates more classes, but takes far longer, and needs umap-learn.
         random_state : int, RandomState instance or None, default=0
             Seed of the method.
         ax : sequence of two matplotlib Axes, default=None
@@ -139,6 +119,7 @@ class LatentSpaceDisplay:
         check_estimator(estimator, cls.__name__)
         model, rows = estimator.model_, estimator._validate_rows(X)
         predicted, v = model.latents(rows, estimator.predict_with)
+        v = model.relative.forward(v, predicted)  # as `transform` returns it
         codes = predicted if y is None else estimator._codes(y, len(predicted))
         r = model.f_inv(rows)
         points, how_r = reduce_to_plane(
@@ -167,10 +148,10 @@ class LatentSpaceDisplay:
         ax : sequence of two matplotlib Axes, default=None
             Axes to draw r and v on. None makes a new figure.
         cmap : str or matplotlib Colormap, default=None
-            Where the colours of the classes come from. None depends on the number of
-            classes.
+            Where the colours of the classes come from, then all with the same marker. None is
+            a palette for readers with any colour vision.
         legend : bool, default=True
-            Draw a legend.
+            Draw a legend, if there is room for it.
         **kwargs : dict
             Keyword arguments for `Axes.scatter`.
 
@@ -191,57 +172,80 @@ class LatentSpaceDisplay:
                 "those of `plt.subplots(1, 2)`, or leave ax out."
             )
         self.axes_, self.figure_ = axes, axes[0].figure
-        style = {"s": 10, "linewidths": 0, "alpha": 0.8, **kwargs}
-        colors = class_colors(len(self.classes), cmap)
-        spaces = [(self.invariant, "invariant r"), (self.equivariant, "equivariant v")]
-        self.scatters_ = []
-        for axis, (points, name), how in zip(axes, spaces, self.methods, strict=True):
-            self.scatters_.append(self._scatter(axis, points, colors, style))
-            axis.set_title(f"{name} ({how})" if how else name)
+        n_classes = len(self.classes)
+        self._colors, self._markers = class_colors(n_classes, cmap), class_markers(n_classes, cmap)
+        labeled = np.flatnonzero(self.codes >= 0)
+        self.order_ = np.random.RandomState(0).permutation(labeled)
+        spaces = [(self.invariant, "r", "invariant r"), (self.equivariant, "v", "equivariant v")]
+        self.scatters_: list[Any] = []
+        self.unlabeled_: list[Any] = []
+        for axis, (points, name, title), how in zip(axes, spaces, self.methods, strict=True):
+            self._scatter(axis, points, kwargs)
+            axis.set_title(title)
             if how:
-                axis.set(xticks=[], yticks=[])
+                axis.set(xticks=[], yticks=[], xlabel=how)
             else:
-                axis.set(xlabel=name[-1] + "0", ylabel=name[-1] + "1")
-        self.prototypes_artist_ = None
+                axis.set(xlabel=f"{name}0", ylabel=f"{name}1")
+        self.names_: list[Any] = []
         if self.prototypes is not None:
-            self.prototypes_artist_ = axes[0].scatter(
-                *self.prototypes.T, marker="X", s=70, c=colors, edgecolors="black", linewidths=1
-            )
-        self.legend_ = self._legend() if legend else None
+            self.names_ = self._write_names(axes[0], self.prototypes)
+        self.legend_ = fitting_legend(axes[1], self._handles()) if legend else None
         return self
 
-    def _scatter(
-        self, axis: Any, points: NDArray[Any], colors: list[Any], style: dict[str, Any]
-    ) -> list[Any]:
-        """Draw the points of one space, and return the artists."""
-        artists = []
-        if (self.codes < 0).any():  # first, so that it lies below
-            x, y = points[self.codes < 0].T
-            artists.append(axis.scatter(x, y, label="unlabelled", **{**style, "color": GREY}))
-        for code, label in enumerate(self.classes):
-            x, y = points[self.codes == code].T
-            artists.append(axis.scatter(x, y, label=str(label), **{"color": colors[code], **style}))
-        return artists
+    def _scatter(self, axis: Any, points: NDArray[Any], kwargs: dict[str, Any]) -> None:
+        """Draw the points of one space: rows without a class below the others."""
+        from matplotlib.markers import MarkerStyle
 
-    def _legend(self) -> Any:
-        """Draw the legend beside the second space."""
+        rings = {"s": 10, "linewidths": 0.5, "alpha": 0.7, **kwargs}
+        rings |= {"facecolors": "none", "edgecolors": GREY}
+        self.unlabeled_.append(axis.scatter(*points[self.codes < 0].T, **rings))
+        # among unlabelled rows, the few others have to be seen
+        few = len(self.order_) < 0.5 * len(self.codes)
+        style = {"s": 28 if few else 12, "linewidths": 0, "alpha": 0.8, **kwargs}
+        codes = self.codes[self.order_]
+        if "c" not in style and "color" not in style:
+            style["c"] = np.array(self._colors).reshape(-1, 4)[codes]
+        drawn = axis.scatter(*points[self.order_].T, **style)
+        shapes = [MarkerStyle(marker) for marker in self._markers]
+        paths = [shape.get_path().transformed(shape.get_transform()) for shape in shapes]
+        if "marker" not in kwargs and len(codes):
+            drawn.set_paths([paths[code] for code in codes])
+        self.scatters_.append(drawn)
+
+    def _write_names(self, axis: Any, prototypes: NDArray[Any]) -> list[Any]:
+        """Write the name of each class at its r; where there is no room, draw crosses."""
+        names = [shortened(str(label)) for label in self.classes]
+        box = axis.get_window_extent()
+        size = 6.0 if len(names) > 20 else 9.0
+        pixels = size * axis.figure.dpi / 72
+        if (
+            sum(pixels * (0.7 * pixels * len(name)) for name in names)
+            > 0.3 * box.width * box.height
+        ):
+            axis.scatter(*prototypes.T, marker="X", s=30, c=self._colors, edgecolors=GREY)
+            return []
+        texts = []
+        for point, name, color in zip(prototypes, names, self._colors, strict=True):
+            if np.isnan(point).any():
+                continue
+            texts.append(
+                axis.text(
+                    *point, name, ha="center", va="center", clip_on=True, fontsize=size,
+                    weight="bold", color="white" if is_dark(color) else "black",
+                    bbox={"boxstyle": "round,pad=0.15", "fc": color, "ec": "black", "lw": 0.8},
+                )
+            )  # fmt: skip
+        return texts
+
+    def _handles(self) -> list[Any]:
+        """Return what the legend explains."""
         from matplotlib.lines import Line2D
 
-        dot: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 6}
         handles = [
-            Line2D([], [], color=scatter.get_facecolor()[0], label=scatter.get_label(), **dot)
-            for scatter in self.scatters_[0]
+            Line2D([], [], color=color, marker=marker, linestyle="", label=shortened(str(label)))
+            for label, color, marker in zip(self.classes, self._colors, self._markers, strict=True)
         ]
-        if self.prototypes is not None:
-            cross: dict[str, Any] = {"marker": "X", "linestyle": "", "markersize": 8}
-            colors: dict[str, Any] = {"color": "white", "markeredgecolor": "black"}
-            handles.append(Line2D([], [], label="r of class", **cross, **colors))
-        return self.axes_[1].legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(1.02, 1),
-            borderaxespad=0,
-            frameon=False,
-            ncols=1 + (len(handles) - 1) // 16,
-            handletextpad=0.3,
-        )
+        if (self.codes < 0).any():
+            ring: dict[str, Any] = {"marker": "o", "linestyle": "", "markerfacecolor": "none"}
+            handles.append(Line2D([], [], color=GREY, label="unlabelled", **ring))
+        return handles

@@ -1,6 +1,5 @@
-"""Drawing of rows: images as tiles of a mosaic, tabular rows as heat maps."""
+"""Drawing of images as tiles of one mosaic."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,11 +84,23 @@ def as_rows(estimator: Any, table: Any, *lead: int) -> NDArray[Any]:
     return np.asarray(table).reshape(*lead, *rows.row_shape)
 
 
-def category_names(estimator: Any) -> dict[int, list[str]]:
-    """Return the names of the categories of each categorical column, by its position."""
-    columns = estimator.model_.rows.columns
-    named = () if columns is None else enumerate(columns.columns)
-    return {i: [str(name) for name in c.categories] for i, c in named if c.categories}
+def feature_names(estimator: Any) -> list[str]:
+    """Return the names of the features seen in `fit`.
+
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator.
+
+    Returns
+    -------
+    names : list of str
+        x0, x1, ... if the data had no names.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        names = [f"x{i}" for i in range(estimator.n_features_in_)]
+    return [str(name) for name in names]
 
 
 def value_range(estimator: Any, images: NDArray[Any]) -> tuple[float, float]:
@@ -210,90 +221,15 @@ class TileDisplay:
 
     def _start(self, ax: Any, n_columns: float, n_rows: float) -> Any:
         """Return the given Axes, or new ones with room for a number of tiles."""
+        return self._start_figure(ax, TILE * n_columns + 0.8, TILE * n_rows + 0.8)
+
+    def _start_figure(self, ax: Any, width: float, height: float) -> Any:
+        """Return the given Axes, or new ones in a figure of a size in inches."""
         check_matplotlib_support(f"{type(self).__name__}.plot")
         import matplotlib.pyplot as plt
 
         if ax is None:
-            size = (max(3.0, TILE * n_columns + 0.8), max(1.5, TILE * n_rows + 0.8))
+            size = (max(3.0, width), max(1.5, height))
             _, ax = plt.subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
-
-
-def draw_heat_map(
-    ax: Any,
-    rows: NDArray[Any],
-    groups: Sequence[str],
-    feature_names: Sequence[str],
-    cmap: Any,
-    categories: dict[int, list[str]] | None = None,
-    **kwargs: Any,
-) -> Any:
-    """Draw tabular rows in groups of equal size, each feature standardised.
-
-    The cells of categories are blank, and hold their names.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Axes to draw on.
-    rows : ndarray of shape (n_groups * n_each, n_features)
-        The rows, one group after the other.
-    groups : sequence of str
-        Names of the groups.
-    feature_names : sequence of str
-        Names of the features.
-    cmap : str or matplotlib Colormap
-        Colours of the values.
-    categories : dict of int to list of str, default=None
-        Names of the categories of some features, which are given by their positions.
-    **kwargs : dict
-        Keyword arguments for `Axes.imshow`.
-
-    Returns
-    -------
-    artist : matplotlib AxesImage
-        The heat map.
-    """
-    n_each = len(rows) // len(groups)
-    spread = rows.std(axis=0)
-    values = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    values = np.nan_to_num(values)  # a column without values
-    for column, names in (categories or {}).items():
-        values[:, column] = 0.0
-        for row in np.flatnonzero(~np.isnan(rows[:, column])):
-            name = names[int(rows[row, column])]
-            short = name if len(name) < 12 else f"{name[:10]}…"
-            ax.text(column, row, short, ha="center", va="center", fontsize="small")
-    limit = max(1.0, float(np.abs(values).max()))
-    style = {"cmap": cmap, "vmin": -limit, "vmax": limit, "aspect": "auto", **kwargs}
-    artist = ax.imshow(values, interpolation="nearest", **style)
-    for edge in range(n_each, len(rows), n_each):
-        ax.axhline(edge - 0.5, color="white", linewidth=2)
-    ax.set_yticks((np.arange(len(groups)) + 0.5) * n_each - 0.5, groups)
-    every = max(1, len(feature_names) // 20)
-    ax.set_xticks(range(0, len(feature_names), every), feature_names[::every], rotation=45)
-    for label in ax.get_xticklabels():
-        label.set(ha="right", rotation_mode="anchor")
-    ax.tick_params(length=0)
-    ax.figure.colorbar(artist, ax=ax, label="standard deviations from the mean")
-    return artist
-
-
-def feature_names(estimator: Any) -> list[str]:
-    """Return the names of the features seen in `fit`.
-
-    Parameters
-    ----------
-    estimator : EquiVAEClassifier or EquiVAETransformer
-        A fitted estimator.
-
-    Returns
-    -------
-    names : list of str
-        x0, x1, ... if the data had no names.
-    """
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        names = [f"x{i}" for i in range(estimator.n_features_in_)]
-    return [str(name) for name in names]

@@ -1,4 +1,4 @@
-"""From latents of many dimensions to points in a plane, by UMAP or PCA."""
+"""From latents of many dimensions to points in a plane, by PCA or UMAP."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def _same_torch_threads() -> Iterator[None]:
 
 
 def reduce_to_plane(
-    Z: NDArray[Any], method: str = "auto", random_state: Any = 0
+    Z: NDArray[Any], method: str = "pca", random_state: Any = 0
 ) -> tuple[NDArray[Any], str]:
     """Reduce points to two dimensions.
 
@@ -29,8 +29,8 @@ def reduce_to_plane(
     ----------
     Z : ndarray of shape (n, n_dimensions)
         Points. With one dimension they get a second of zeros, with two they stay.
-    method : {"auto", "umap", "pca"}, default="auto"
-        "auto" is "umap" if umap-learn is installed, else "pca".
+    method : {"pca", "umap"}, default="pca"
+        How points are reduced.
     random_state : int, RandomState instance or None, default=0
         Seed of the method.
 
@@ -44,31 +44,31 @@ def reduce_to_plane(
     Examples
     --------
     >>> import numpy as np
-    >>> points, description = reduce_to_plane(np.eye(3), method="pca")
+    >>> points, description = reduce_to_plane(np.eye(3))
     >>> points.shape, description
     ((3, 2), 'PCA, 100% of variance')
     """
-    if method not in ("auto", "umap", "pca"):
-        raise ValueError(
-            f"method should be 'auto', 'umap' or 'pca'; got {method!r}. Leave it out for the best "
-            "that is installed."
-        )
+    if method not in ("pca", "umap"):
+        raise ValueError(f"method should be 'pca' or 'umap'; got {method!r}. Pass one of them.")
     if Z.shape[1] <= 2:
         return np.pad(Z, ((0, 0), (0, 2 - Z.shape[1]))), ""
-    if method != "pca":
-        try:
-            with _same_torch_threads():
-                import umap
-
-                # one thread: with more of them the same seed gives other points
-                reducer = umap.UMAP(n_components=2, random_state=random_state, n_jobs=1)
-                return reducer.fit_transform(Z), "UMAP"
-        except ImportError as error:
-            if method == "umap":
-                raise ImportError(
-                    "method='umap' needs the package umap-learn, which is not installed. Install "
-                    "it with `pip install umap-learn`, or use method='pca'."
-                ) from error
+    if not np.ptp(Z, axis=0).any():
+        return np.zeros((len(Z), 2)), "all the same: not used by the model"
+    if method == "umap":
+        return _umap(Z, random_state), "UMAP"
     pca = PCA(2, random_state=random_state)
     points = pca.fit_transform(Z)
     return points, f"PCA, {100 * pca.explained_variance_ratio_.sum():.0f}% of variance"
+
+
+def _umap(Z: NDArray[Any], random_state: Any) -> NDArray[Any]:
+    with _same_torch_threads():
+        try:
+            import umap
+        except ImportError as error:
+            raise ImportError(
+                "method='umap' needs the package umap-learn, which is not installed. Install it "
+                "with `pip install umap-learn`, or use method='pca'."
+            ) from error
+        # one thread: with more of them the same seed gives other points
+        return umap.UMAP(n_components=2, random_state=random_state, n_jobs=1).fit_transform(Z)

@@ -1,30 +1,64 @@
-"""Displays of generated rows: samples of each class, and interpolations between rows.
-
-Images are drawn as tiles of one mosaic, tabular rows as a heat map.
-"""
+"""`SamplesDisplay`: generated rows of each class, beside real ones."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from .checks import check_estimator
+from .colors import gray_map
 from .mosaic import (
     TileDisplay,
     as_images,
     as_rows,
-    category_names,
-    draw_heat_map,
     draw_mosaic,
     feature_names,
     mosaic,
     value_range,
 )
+from .table import category_names, draw_table, table_size
+
+
+def rows_by_class(
+    estimator: Any, X: Any, y: Any, codes: NDArray[Any], n_each: int, random_state: Any
+) -> NDArray[Any]:
+    """Draw real rows of some classes.
+
+    Parameters
+    ----------
+    estimator : EquiVAEClassifier or EquiVAETransformer
+        A fitted estimator.
+    X : array-like of the shape seen in `fit`
+        Rows.
+    y : array-like of shape (n,)
+        Their labels.
+    codes : ndarray of int
+        Codes of the classes.
+    n_each : int
+        Rows per class.
+    random_state : int, RandomState instance or None
+        Seed of the draw.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_each, n_classes, *row_shape)
+        The rows; NaN where a class has fewer.
+    """
+    rng, rows = check_random_state(random_state), as_rows(estimator, X, -1)
+    labels = estimator._codes(y, len(rows))
+    drawn = np.full((n_each, len(codes), *rows.shape[1:]), np.nan)
+    for place, code in enumerate(codes):
+        own = rng.permutation(np.flatnonzero(labels == code))[:n_each]
+        drawn[: len(own), place] = rows[own]
+    return drawn
 
 
 class SamplesDisplay(TileDisplay):
-    """Generated rows of each class: images in one column per class, or a heat map.
+    """Generated rows of each class: images in one column per class, or a table of values.
+
+    Real rows are drawn for comparison if there are any.
 
     Parameters
     ----------
@@ -33,6 +67,8 @@ or (n_samples, n_classes, n_features)
         The generated rows.
     classes : array-like of shape (n_classes,)
         Labels of the classes.
+    real : ndarray of shape (n_real, n_classes, ...), default=None
+        Real rows of the same classes; NaN where a class has fewer than others.
     limits : tuple of (float, float), default=(0, 1)
         Values of black and white.
     names : sequence of str, default=None
@@ -47,7 +83,7 @@ or (n_samples, n_classes, n_features)
     figure_ : matplotlib Figure
         Figure that contains the Axes.
     im_ : matplotlib AxesImage
-        The mosaic or the heat map.
+        The mosaic, or the colours of the table.
 
     Examples
     --------
@@ -62,12 +98,14 @@ or (n_samples, n_classes, n_features)
         samples: NDArray[Any],
         *,
         classes: Any,
+        real: NDArray[Any] | None = None,
         limits: tuple[float, float] = (0.0, 1.0),
         names: Sequence[str] | None = None,
         categories: dict[int, list[str]] | None = None,
     ):
         self.samples = samples
         self.classes = classes
+        self.real = real
         self.limits = limits
         self.names = names
         self.categories = categories
@@ -76,6 +114,8 @@ or (n_samples, n_classes, n_features)
     def from_estimator(
         cls,
         estimator: Any,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
         *,
         n_samples: int = 8,
         classes: ArrayLike | None = None,
@@ -89,12 +129,16 @@ or (n_samples, n_classes, n_features)
         ----------
         estimator : EquiVAEClassifier or EquiVAETransformer
             A fitted estimator.
+        X : array-like of the shape seen in `fit`, default=None
+            Real rows to draw beside the samples. `y` has to be given too.
+        y : array-like of shape (n,), default=None
+            Labels of X. Unlabelled rows are not drawn.
         n_samples : int, default=8
-            Number of samples per class.
+            Number of samples, and at most as many real rows, per class.
         classes : array-like of shape (n_classes,), default=None
             Labels of the classes to sample. None takes all.
         random_state : int, RandomState instance or None, default=None
-            Seed of the samples.
+            Seed of the samples, and of the choice of real rows.
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a new figure.
         **kwargs : dict
@@ -106,15 +150,25 @@ or (n_samples, n_classes, n_features)
             The display that was drawn.
         """
         check_estimator(estimator, cls.__name__)
+        if (X is None) != (y is None):
+            raise ValueError(
+                "SamplesDisplay expects both X and y, or none of them; got only "
+                f"{'X' if y is None else 'y'}. Pass the labels of the real rows with them."
+            )
         shown = estimator.classes_ if classes is None else np.asarray(classes)
-        X, _ = estimator.sample(n_samples * len(shown), np.tile(shown, n_samples), random_state)
-        X = as_rows(estimator, X, n_samples, len(shown))
+        made, _ = estimator.sample(n_samples * len(shown), np.tile(shown, n_samples), random_state)
+        made, real = as_rows(estimator, made, n_samples, len(shown)), None
+        if X is not None:
+            codes = estimator._codes(shown, len(shown))
+            real = rows_by_class(estimator, X, y, codes, n_samples, random_state)
         if not estimator.model_.rows.is_image:
             names, categories = feature_names(estimator), category_names(estimator)
-            display = cls(X, classes=shown, names=names, categories=categories)
+            display = cls(made, classes=shown, real=real, names=names, categories=categories)
         else:
-            images = as_images(estimator, X)
-            display = cls(images, classes=shown, limits=value_range(estimator, images))
+            images = as_images(estimator, made)
+            real = None if real is None else as_images(estimator, real)
+            limits = value_range(estimator, images)
+            display = cls(images, classes=shown, real=real, limits=limits)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "SamplesDisplay":
@@ -125,7 +179,8 @@ or (n_samples, n_classes, n_features)
         ax : matplotlib Axes, default=None
             Axes to draw on. None makes a new figure.
         cmap : str or matplotlib Colormap, default=None
-            Colours. None is "gray_r" for grey images and "RdBu_r" for tabular rows.
+            Colours. None draws 0 of grey images like the background, and is "RdBu_r" for
+            tabular rows.
         **kwargs : dict
             Keyword arguments for `Axes.imshow`.
 
@@ -134,166 +189,42 @@ or (n_samples, n_classes, n_features)
         display : SamplesDisplay
             The display itself.
         """
-        n_samples, n_classes = self.samples.shape[:2]
-        labels = [str(label) for label in self.classes]
         if self.samples.ndim == 3:
-            ax = self._start(ax, 9, 0.4 * n_samples * n_classes)
-            rows = self.samples.swapaxes(0, 1).reshape(n_samples * n_classes, -1)
-            names = self.names or [f"x{i}" for i in range(rows.shape[1])]
-            colours = cmap or "RdBu_r"
-            self.im_ = draw_heat_map(ax, rows, labels, names, colours, self.categories, **kwargs)
-            ax.set(ylabel="class", title="Generated rows")
-            return self
-        ax = self._start(ax, n_classes, n_samples)
-        image, x, _ = mosaic(self.samples)
-        self.im_ = draw_mosaic(ax, image, self.limits, cmap or "gray_r", **kwargs)
-        ax.set_xticks(x, labels)
+            return self._plot_table(ax, cmap, **kwargs)
+        tiles, n_real = self.samples, 0
+        if self.real is not None:
+            n_real = len(self.real)
+            tiles = np.concatenate([self.real, tiles])
+        ax = self._start(ax, tiles.shape[1] + 0.5, len(tiles) + 0.5 * bool(n_real))
+        image, x, y = mosaic(tiles, wide_rows=(n_real,) if n_real else ())
+        self.im_ = draw_mosaic(ax, image, self.limits, cmap or gray_map(ax), **kwargs)
+        ax.set_xticks(x, [str(label) for label in self.classes])
+        crowded = len(x) > 12 or max(len(str(label)) for label in self.classes) > 6
+        ax.tick_params("x", rotation=90 * crowded)
         ax.xaxis.tick_top()
+        if n_real:
+            middle = [y[:n_real].mean(), y[n_real:].mean()]
+            ax.set_yticks(middle, ["real", "generated"], rotation=90, va="center")
         ax.tick_params(length=0)
-        ax.set_title("Generated, by class")
+        ax.set_title("Real and generated, by class" if n_real else "Generated, by class")
         return self
 
-
-class InterpolationDisplay(TileDisplay):
-    """Interpolations between rows, one pair of rows per line (Figure 4, middle).
-
-    For images, the originals are shown at the two ends, separate from the decoded steps.
-
-    Parameters
-    ----------
-    steps : ndarray of shape (n_pairs, n_steps, h, w), (n_pairs, n_steps, h, w, c) \
-or (n_pairs, n_steps, n_features)
-        The decoded steps.
-    start, end : ndarray of shape (n_pairs, ...), default=None
-        The originals.
-    limits : tuple of (float, float), default=(0, 1)
-        Values of black and white.
-    names : sequence of str, default=None
-        Names of the features of tabular rows. None stands for x0, x1, ...
-    categories : dict of int to list of str, default=None
-        Names of the categories of some features, which are given by their positions.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Axes with the steps.
-    figure_ : matplotlib Figure
-        Figure that contains the Axes.
-    im_ : matplotlib AxesImage
-        The mosaic or the heat map.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sk_equivae import InterpolationDisplay
-    >>> InterpolationDisplay(np.zeros((4, 6, 8, 8))).steps.shape  # four pairs, six steps
-    (4, 6, 8, 8)
-    """
-
-    def __init__(
-        self,
-        steps: NDArray[Any],
-        *,
-        start: NDArray[Any] | None = None,
-        end: NDArray[Any] | None = None,
-        limits: tuple[float, float] = (0.0, 1.0),
-        names: Sequence[str] | None = None,
-        categories: dict[int, list[str]] | None = None,
-    ):
-        self.steps = steps
-        self.start = start
-        self.end = end
-        self.limits = limits
-        self.names = names
-        self.categories = categories
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        A: ArrayLike,
-        B: ArrayLike,
-        *,
-        n_steps: int = 8,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> "InterpolationDisplay":
-        """Interpolate between rows and draw the steps.
-
-        Parameters
-        ----------
-        estimator : EquiVAEClassifier or EquiVAETransformer
-            A fitted estimator.
-        A, B : array-like of the shape seen in `fit`
-            First and last rows, paired.
-        n_steps : int, default=8
-            Number of steps per pair, the ends included.
-        ax : matplotlib Axes, default=None
-            Axes to draw on. None makes a new figure.
-        **kwargs : dict
-            Keyword arguments for `plot`.
-
-        Returns
-        -------
-        display : InterpolationDisplay
-            The display that was drawn.
-        """
-        check_estimator(estimator, cls.__name__)
-        steps = as_rows(estimator, estimator.interpolate(A, B, n_steps), -1, n_steps)
-        start, end = (as_rows(estimator, rows, -1) for rows in (A, B))
-        if not estimator.model_.rows.is_image:
-            names, categories = feature_names(estimator), category_names(estimator)
-            display = cls(steps, start=start, end=end, names=names, categories=categories)
-        else:
-            steps, start, end = (as_images(estimator, rows) for rows in (steps, start, end))
-            display = cls(steps, start=start, end=end, limits=value_range(estimator, steps))
-        return display.plot(ax=ax, **kwargs)
-
-    def plot(self, ax: Any = None, *, cmap: Any = None, **kwargs: Any) -> "InterpolationDisplay":
-        """Draw the steps.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on. None makes a new figure.
-        cmap : str or matplotlib Colormap, default=None
-            Colours. None is "gray_r" for grey images and "RdBu_r" for tabular rows.
-        **kwargs : dict
-            Keyword arguments for `Axes.imshow`.
-
-        Returns
-        -------
-        display : InterpolationDisplay
-            The display itself.
-        """
-        n_pairs, n_steps = self.steps.shape[:2]
-        if self.steps.ndim == 3:
-            ax = self._start(ax, 9, 0.4 * n_pairs * n_steps)
-            rows = self.steps.reshape(n_pairs * n_steps, -1)
-            groups = [f"pair {i}" for i in range(n_pairs)]
-            names = self.names or [f"x{i}" for i in range(rows.shape[1])]
-            colours = cmap or "RdBu_r"
-            self.im_ = draw_heat_map(ax, rows, groups, names, colours, self.categories, **kwargs)
-            ax.set_title("From one row to another, top to bottom")
-            return self
-        whole, wide = [self.steps], []
-        if self.start is not None:
-            whole.insert(0, self.start[:, None])
-            wide.append(1)
-        if self.end is not None:
-            whole.append(self.end[:, None])
-            wide.append(len(wide) + n_steps)
-        tiles = np.concatenate(whole, axis=1)
-        ax = self._start(ax, tiles.shape[1] + 0.5 * len(wide), n_pairs)
-        image, x, _ = mosaic(tiles, tuple(wide))
-        self.im_ = draw_mosaic(ax, image, self.limits, cmap or "gray_r", **kwargs)
-        ticks = []
-        if self.start is not None:
-            ticks.append((x[0], "from"))
-        if self.end is not None:
-            ticks.append((x[-1], "to"))
-        ax.set_xticks([at for at, _ in ticks], [name for _, name in ticks])
-        ax.xaxis.tick_top()
-        ax.tick_params(length=0)
-        ax.set_title("Along v, from one row to another")
+    def _plot_table(self, ax: Any, cmap: Any, **kwargs: Any) -> "SamplesDisplay":
+        """Draw rows of a table: for each class the real rows above the generated ones."""
+        kinds = [(", generated" if self.real is not None else "", self.samples)]
+        if self.real is not None:
+            kinds.insert(0, (", real", self.real))
+        groups, blocks = [], []
+        for place, label in enumerate(self.classes):
+            for name, rows in kinds:
+                own = rows[:, place]
+                own = own[~np.isnan(own).all(axis=1)]
+                if len(own):
+                    groups.append((f"{label}{name}", len(own)))
+                    blocks.append(own)
+        table = np.concatenate(blocks)
+        names = self.names or [f"x{i}" for i in range(table.shape[1])]
+        ax = self._start_figure(ax, *table_size(*table.shape))
+        self.im_ = draw_table(ax, table, groups, names, cmap, self.categories, **kwargs)
+        ax.set_title("Generated rows" if self.real is None else "Real and generated rows")
         return self

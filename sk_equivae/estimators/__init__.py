@@ -1,7 +1,8 @@
 """The estimators of the scikit-learn API: parameters, validation, `fit`, and methods after it.
 
-Reading order: `labels`, `frames`, `tables`, `inputs`, `reading`, `parameters`, `going_on`, `base`,
-`representation`, `generative`, `imputing`, `storage`, `classifier`, `transformer`, `imputer`.
+Reading order: `labels`, `frames`, `tables`, `inputs`, `mistakes`, `reading`, `parameters`,
+`going_on`, `base`, `representation`, `generative`, `imputing`, `storage`, `classifier`,
+`transformer`, `imputer`.
 """
 
 from pathlib import Path

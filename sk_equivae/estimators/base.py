@@ -1,7 +1,6 @@
 """`BaseEquiVAE`: `fit` and `partial_fit` of both estimators."""
 
 import contextlib
-import copy
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -10,23 +9,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, _fit_context, is_classifier
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._version import __version__
-from .._warnings import warn_user
 from ..fitted.model import Codes, FittedModel
+from ..fitted.transduction import Found, transduce
 from ..training.batches import TrainingRows
 from ..training.callbacks import check_callbacks
 from ..training.net import EquiVAENet
 from ..training.pseudo_labels import Report, unlabeled_share
 from ..training.summary import Trained
 from ..training.train import Previous, train
+from .copying import Copyable
 from .going_on import check_can_go_on, fixed_parameters
-from .inputs import check_bernoulli, check_units, make_spec
+from .inputs import check_bernoulli, make_spec
 from .labels import check_labeled, encode_labels, known_classes
 from .lazy import LazyRows
-from .parameters import Parameters
+from .mistakes import check_units
 from .reading import read_rows
+from .rejection import RejectingEstimator, check_marker
 from .sources import find_rows
 from .tables import check_gaps
+from .validating import check_class_weight, read_validation
 
 
 @contextlib.contextmanager
@@ -41,7 +42,7 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-class BaseEquiVAE(TransformerMixin, Parameters):
+class BaseEquiVAE(TransformerMixin, RejectingEstimator, Copyable):
     """Training of both estimators, and their fitted attributes."""
 
     # Classes that `fit` needs at least, and whether any column of later rows may have gaps.
@@ -53,6 +54,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
     history_: list[dict[str, Any]]
     n_iter_: int
     transduction_: NDArray[Any]
+    transduction_proba_: NDArray[np.float32]
     evidence_: Report | None
 
     def __sklearn_tags__(self) -> Any:
@@ -96,11 +98,22 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         """Covariance of v within each class."""
         return self.model_.v_covariance
 
+    @property
+    def kl_v_(self) -> NDArray[np.floating]:
+        """Mean of KL[q(v|r_y,x) || p(v)] per dimension of v, in nats."""
+        return self.model_.kl_v
+
     # ---------------------------------------------------------------- fit
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
     ) -> Self:
         """Train the model.
 
@@ -116,13 +129,28 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in the objective, the prototypes and p(y). Rows with weight 0
             are ignored.
+        X_val : array-like of the shape of X, default=None
+            Rows for early stopping, instead of a part of X.
+        y_val : array-like of shape (n_val,), default=None
+            Their labels, among the classes of y. Unlabelled rows are ignored. May be left out if
+            X_val is a data set that holds them.
 
         Returns
         -------
         self : object
             The fitted estimator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_equivae import EquiVAEClassifier
+        >>> X = np.array([[0.0, 1], [1, 0], [9, 8], [8, 9], [0, 0], [9, 9]])
+        >>> y = ["low", "low", "high", "high", None, None]  # None and -1: no label
+        >>> model = EquiVAEClassifier(latent_dim=2, max_epochs=50, random_state=0).fit(X, y)
+        >>> model.transduction_.tolist()
+        ['low', 'low', 'high', 'high', 'low', 'high']
         """
-        return self._train(X, y, sample_weight, None, incremental=False)
+        return self._train(X, y, sample_weight, None, False, X_val, y_val)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -169,7 +197,16 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                 )
         return self._train(X, y, sample_weight, classes, incremental=True)
 
-    def _train(self, X: Any, y: Any, sample_weight: Any, classes: Any, incremental: bool) -> Self:
+    def _train(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any,
+        incremental: bool,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
         """Train on X and set the fitted attributes; if anything raises, nothing changes."""
         go_on = hasattr(self, "model_") and (incremental or self.warm_start)
         check_callbacks(self.callbacks)
@@ -179,6 +216,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
                     f"partial_fit trains for one epoch and has no use for {name}; got "
                     f"{name}={getattr(self, name)!r}. Set {name}={off}, or use `fit`."
                 )
+        check_class_weight(self.class_weight, incremental)
         settings = self._settings()
         previous = None
         if go_on:
@@ -186,16 +224,15 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             previous = Previous(self.model_, getattr(self, "net_", None))
             classes = self.classes_
         with _all_or_nothing(self):
-            X, codes, classes, kept, data = self._validate_fit(
+            X, codes, classes, data = self._validate_fit(
                 X, y, sample_weight, classes, reset=not go_on, incremental=incremental
             )
-            trained = train(data, classes, settings, previous, incremental)
+            valid = read_validation(self, X_val, y_val, data.spec, classes)
+            trained = train(data, classes, settings, previous, incremental, valid)
+            found = trained.codes, trained.probabilities
             if len(data.X) < len(X):  # rows of weight 0 get a label, but are not trained on
-                codes[kept] = trained.codes
-                codes = trained.model.fill_codes(X, codes, self.predict_with)
-            else:
-                codes = trained.codes
-            self._become(trained, codes, go_on)
+                found = transduce(trained.model, X, codes, self.predict_with, self.reject)
+            self._become(trained, found, go_on)
         if trained.checkpoint_error is not None:
             raise OSError(
                 f"The checkpoint {self.checkpoint} could not be written "
@@ -209,7 +246,7 @@ class BaseEquiVAE(TransformerMixin, Parameters):
             )
         return self
 
-    def _become(self, trained: Trained, codes: Codes, go_on: bool) -> None:
+    def _become(self, trained: Trained, found: Found, go_on: bool) -> None:
         history = self.history_ if go_on else []
         self.model_, self.net_ = trained.model, trained.net
         self._trained_with = fixed_parameters(self, incremental=True)
@@ -222,26 +259,31 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         for epoch, row in enumerate(self.history_, start=1):
             row["epoch"] = epoch
         self.n_iter_ = len(self.history_)
-        self.transduction_ = self.classes_[codes]
+        self.transduction_ = self._labels(found[0])
+        self.transduction_proba_ = found[1]
 
     # ---------------------------------------------------------------- validation
 
     def _validate_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any, reset: bool, incremental: bool
-    ) -> tuple[NDArray[Any], Codes, NDArray[Any], Any, TrainingRows]:
-        """Return X, codes, classes, the positions of rows to train on, and these rows."""
+    ) -> tuple[NDArray[Any], Codes, NDArray[Any], TrainingRows]:
+        """Return X, codes, classes, and the rows to train on."""
         rows = find_rows(X)
         if rows is not None:
             X, y = rows, rows.labels() if y is None and rows.labels is not None else y
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target "
-                "y is None. Expected labels, with -1 for unlabelled rows."
+                "y is None. It learns what the rows of a class have in common: pass y with a few "
+                f"labels per class, and the marker unlabeled={self.unlabeled!r} for all other "
+                "rows. If no row has a label, use an unsupervised method such as PCA, or "
+                "EquiVAEImputer to fill in missing values."
             )
         spec = None if reset else self.model_.rows
         n_rows = 1 if incremental else 2
         X, array_shape, columns = read_rows(self, X, spec, ensure_min_samples=n_rows)
         codes, classes = encode_labels(y, self.unlabeled, classes)
+        check_marker(self.rejected, classes, self.reject)
         if len(codes) != len(X):
             raise ValueError(
                 "X and y should have the same number of rows; got "
@@ -264,11 +306,13 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         if spec is None:
             columns = None if columns is None else columns.learn(used, self._expects_gaps)
             spec = make_spec(used, array_shape, self.image_shape, self.likelihood, columns)
-        elif spec.likelihood == "bernoulli":
-            check_bernoulli(used, spec.max_value)
+        else:
+            if spec.likelihood == "bernoulli":
+                check_bernoulli(used, spec.max_value)
+            check_units(used, spec)
         if not reset and not incremental and not isinstance(used, LazyRows):
             check_gaps(used, spec)
-        return X, codes, classes, kept, TrainingRows(used, spec, codes[kept], weight[kept])
+        return X, codes, classes, TrainingRows(used, spec, codes[kept], weight[kept])
 
     def _check_ready(self) -> None:
         """Raise if the estimator is not fitted, or if a parameter is not valid."""
@@ -281,28 +325,3 @@ class BaseEquiVAE(TransformerMixin, Parameters):
         X, _, _ = read_rows(self, X, self.model_.rows)
         check_units(X, self.model_.rows)
         return X
-
-    # ---------------------------------------------------------------- copies
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without `net_`, which would make it four times as large."""
-        state = dict(super().__getstate__(), _sk_equivae_version=__version__)
-        state.pop("net_", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        version = state.pop("_sk_equivae_version", "unknown")
-        if version != __version__:
-            warn_user(
-                f"This {type(self).__name__} was pickled with sk_equivae {version} and is read "
-                f"with {__version__}: it may fail or answer otherwise. Fit it again, or read it "
-                "with the version that wrote it."
-            )
-        super().__setstate__(state)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that includes `net_`, which a pickle leaves out."""
-        double = type(self).__new__(type(self))
-        memo[id(self)] = double
-        double.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return double

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..fitted.loop import progress
+from .._progress import loops_shown
 from .sources import is_dask_array
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -15,8 +15,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def per_row(method: Method) -> Method:
     """Let a method of an estimator show its progress, and take dask arrays.
 
-    With `verbose` a bar counts the rows. For a dask array the result is a dask array too. The
-    method is applied to a block when the block is computed, and only then checks its rows.
+    With `verbose` a bar shows the progress if it takes longer than a second. For a dask array the
+    result is a dask array too. The method is applied to a block when the block is computed, and
+    only then checks its rows.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def per_row(method: Method) -> Method:
     def call(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if is_dask_array(X):
             return _map_blocks(method, self, X, args, kwargs)
-        with progress(method.__name__ if self.verbose else None):
+        with loops_shown(method.__name__ if self.verbose else None):
             return method(self, X, *args, **kwargs)
 
     return call  # type: ignore[return-value]

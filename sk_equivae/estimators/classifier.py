@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_consistent_length
@@ -57,7 +57,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
 
     @per_row
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
-        """Return unnormalised log-probabilities of the classes.
+        """Return log-probabilities of the classes, or the logit of the second of two.
 
         Parameters
         ----------
@@ -67,12 +67,15 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         decision : ndarray of shape (n, n_classes), or (n,) with two classes
-            Log-probabilities up to a constant; with two classes, the logit of the second class.
+            Log-probabilities, so that the values of one class can be compared between rows, as
+            `CalibratedClassifierCV` does; with two classes, the logit of the second class. They
+            are those of `predict_proba`, but do not depend on how far a row is from those of
+            training; see `novelty_function` for that.
         """
         logits = self._logits(X)
         if logits.shape[1] == 2:
             return logits[:, 1] - logits[:, 0]
-        return logits
+        return log_softmax(logits, axis=1)
 
     @per_row
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -86,10 +89,22 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         y : ndarray of shape (n,)
-            The most probable class of each row.
+            The most probable class of each row; with `reject`, `rejected` for rows of no class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_equivae import EquiVAEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = EquiVAEClassifier(latent_dim=2, max_epochs=10, random_state=0).fit(X, y)
+        >>> model.predict(X[:2])
+        array([0, 0])
+        >>> model.set_params(predict_with="posterior").predict(X[:2])  # by another rule
+        array([0, 0])
         """
-        rows = self._validate_rows(X)
-        return self.classes_[self.model_.predict_codes(rows, self.predict_with)]
+        rows, model = self._validate_rows(X), self.model_
+        codes = model.predict_codes(rows, self.predict_with, reject=self.reject)
+        return self._labels(codes)
 
     @per_row
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
@@ -103,9 +118,22 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         p : ndarray of shape (n, n_classes)
-            Class probabilities, which sum to 1 in each row.
+            Class probabilities, which sum to 1 in each row. Those of rows far from all that
+            were seen in `fit` are close to `class_prior_`, as far as the predicted class
+            remains the most probable one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_equivae import EquiVAEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = EquiVAEClassifier(latent_dim=2, max_epochs=10, random_state=0).fit(X, y)
+        >>> p = model.predict_proba(X[:5])
+        >>> p.shape, bool((p[:, 0] > 0.5).all())
+        ((5, 3), True)
         """
-        return softmax(self._logits(X), axis=1)
+        rows, model = self._validate_rows(X), self.model_
+        return model.predict_proba(rows, self.predict_with)
 
     @per_row
     def predict_log_proba(self, X: ArrayLike) -> NDArray[Any]:
@@ -121,7 +149,8 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         log_p : ndarray of shape (n, n_classes)
             Logarithm of the class probabilities.
         """
-        return log_softmax(self._logits(X), axis=1)
+        rows, model = self._validate_rows(X), self.model_
+        return model.predict_log_proba(rows, self.predict_with)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on the labelled rows.

@@ -4,50 +4,28 @@ The methods check the user's X and y. The work is done by the functions of
 `sk_equivae.generation`.
 """
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from .. import generation
+from .arguments import check_count, check_pairs, make_generators
 from .blocks import per_row
 from .labels import check_new_classes, encode_labels
 from .representation import RepresentingEstimator
-
-
-def make_generators(random_state: Any) -> tuple[np.random.RandomState, torch.Generator]:
-    """Return a NumPy and a PyTorch generator; for None with a seed from the system."""
-    rng = np.random.RandomState() if random_state is None else check_random_state(random_state)
-    return rng, torch.Generator().manual_seed(int(rng.randint(np.iinfo(np.int32).max)))
-
-
-def check_count(value: Any, name: str, least: int) -> int:
-    """Return the value as an int; raise if it is not an int of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(
-            f"{name} should be an int of at least {least}; got {value!r}. "
-            f"Pass, for example, {name}={max(least, 8)}."
-        )
-    return int(value)
-
-
-def check_pairs(first: str, A: NDArray[Any], second: str, B: NDArray[Any], hint: str = "") -> None:
-    """Raise if A and B do not have the same number of rows."""
-    if len(A) != len(B):
-        raise ValueError(
-            f"Expected as many rows in {second} as in {first}, which go in pairs; got "
-            f"{len(A)} in {first} and {len(B)} in {second}. Repeat the rows of one.{hint}"
-        )
 
 
 class GenerativeEstimator(RepresentingEstimator):
     """Generation, style transfer, a bound on log p(x), and classes added after training."""
 
     def sample(
-        self, n_samples: int | None = None, y: Any = None, random_state: Any = None
+        self,
+        n_samples: int | None = None,
+        y: Any = None,
+        random_state: Any = None,
+        *,
+        noise: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Generate new rows.
 
@@ -64,12 +42,18 @@ class GenerativeEstimator(RepresentingEstimator):
         random_state : int, RandomState instance or None, default=None
             Pass an int for the same rows in each call. None uses the `random_state` of the
             estimator.
+        noise : bool, default=False
+            Draw rows from p(x | r_y, v), for data of the spread of real ones. Its noise is
+            independent between features: images are speckled. By default rows are means of
+            p(x | r_y, v), and most probable categories.
 
         Returns
         -------
         X : ndarray of shape (n_samples, *row_shape), or DataFrame
-            The rows: means of p(x | r_y, v), and most probable categories. A frame of the same
-            dtypes if `fit` was given one.
+            The rows. A frame of the same dtypes if `fit` was given one. Columns of a table that
+            are constant in `fit` stay so. Columns of integers, also if their dtype is float,
+            stay integers within their range in `fit`. Other numbers keep their sign if all had
+            the same in `fit`. So do rows of the other methods that generate tables.
         y : ndarray of shape (n_samples,)
             Their classes.
 
@@ -99,7 +83,7 @@ class GenerativeEstimator(RepresentingEstimator):
                     f"sample expects labels among {self.classes_.tolist()}; got the marker of "
                     f"unlabelled rows, {self.unlabeled!r}. Leave y out to draw the classes."
                 )
-        rows = generation.sample(self.model_, codes, generator)
+        rows = generation.sample(self.model_, codes, generator, noise)
         return self._to_table(rows), self.classes_[codes]
 
     def reconstruct(self, X: ArrayLike, y: Any = None) -> NDArray[Any]:
@@ -165,7 +149,13 @@ class GenerativeEstimator(RepresentingEstimator):
         return self._to_table(paths)
 
     def transfer_style(
-        self, content: ArrayLike, style: ArrayLike, grid: bool = False
+        self,
+        content: ArrayLike,
+        style: ArrayLike,
+        grid: bool = False,
+        *,
+        noise: bool = False,
+        random_state: Any = None,
     ) -> NDArray[Any]:
         """Generate rows with the class of one row and the style of another.
 
@@ -181,6 +171,10 @@ class GenerativeEstimator(RepresentingEstimator):
             Rows that determine v.
         grid : bool, default=False
             Combine every content with every style, instead of row by row.
+        noise : bool, default=False
+            Draw rows from p(x | r_y, v), instead of its mean; see `sample`.
+        random_state : int, RandomState instance or None, default=None
+            Determines the draws. None uses the `random_state` of the estimator.
 
         Returns
         -------
@@ -202,7 +196,11 @@ class GenerativeEstimator(RepresentingEstimator):
         contents, styles = self._validate_rows(content), self._validate_rows(style)
         if not grid:
             check_pairs("content", contents, "style", styles, " Or set grid=True for all pairs.")
-        rows = generation.transfer_style(self.model_, contents, styles, self.predict_with, grid)
+        seed = self.random_state if random_state is None else random_state
+        generator = make_generators(seed)[1] if noise else None
+        rows = generation.transfer_style(
+            self.model_, contents, styles, self.predict_with, grid, generator
+        )
         return self._to_table(rows)
 
     @per_row

@@ -69,7 +69,8 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Determines initial weights, batches and random numbers.
 
     verbose : int, default=0
-        With 1 show a progress bar; with 2 also print a line per epoch.
+        With 1 show a progress bar; with 2 also print a line per epoch: the bound
+        per row, and the accuracy of q(y|x) on labelled rows (of validation rows if there are any).
 
     Attributes
     ----------

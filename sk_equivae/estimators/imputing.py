@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import imputation
+from .arguments import check_count, make_generators
 from .frames import fill_frame, frame_library
-from .generative import GenerativeEstimator, check_count, make_generators
+from .generative import GenerativeEstimator
 from .tables import to_table
 
 
@@ -20,8 +21,8 @@ class ImputingEstimator(GenerativeEstimator):
         By default a missing number is the expected one, and a missing category the most
         probable one: p(x|r_y,v) at the mean of q(v|r_y,x), averaged over the classes by their
         probability. For multiple imputation, `n_draws` tables are filled with values that are
-        drawn: a class, then v, then the values. An integer column stays one, within its range in
-        `fit`, and numbers that were never negative stay so. Observed values are returned as they
+        drawn: a class, then v, then the values. Columns stay integer, non-negative or constant,
+        as in `sample`. Observed values are returned as they
         are, also categories that were not in `fit`.
 
         Parameters

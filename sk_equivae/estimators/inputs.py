@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils import check_array, gen_batches
 
-from .._warnings import warn_user
 from ..fitted.columns import Columns
+from ..fitted.limits import Limits
 from ..fitted.rows import RowSpec
 from .tables import make_mixed_spec
 
@@ -23,34 +23,6 @@ NEARLY_BINARY = 0.25
 # A feature has two values only if its variance is this part of the largest possible one.
 TWO_VALUES = 1 - 1e-9
 DTYPES = (np.float64, np.float32, np.uint8)
-# X is on another scale than in fit if features are this many standard deviations away from the
-# mean, or if pixels have this many times the range.
-FAR = 20.0
-CHECKED_ROWS = 1024
-
-
-def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
-    """Raise if the shape of a row differs from that in `fit`."""
-    allowed = [spec.row_shape]
-    if spec.is_image:
-        channels, height, width = spec.input_shape
-        allowed += [(height, width, channels), (height, width)][: 1 + (channels == 1)]
-    if shape not in allowed:
-        raise ValueError(
-            f"Expected rows of shape {spec.row_shape}, as in fit; got {shape}. Bring X to the "
-            "shape it had in fit."
-        )
-
-
-def check_not_single(spec: RowSpec, X: Any) -> None:
-    """Raise if X is a single image instead of an array of images."""
-    shape = tuple(getattr(X, "shape", ()))
-    channels, *size = spec.input_shape if spec.is_image else (0,)
-    if spec.is_image and shape in ((*size, channels), (*size,)[: 2 if channels == 1 else 0]):
-        raise ValueError(
-            f"Expected images of shape (n, {', '.join(map(str, shape))}); got a single image of "
-            f"shape {shape}. Pass it as `X[np.newaxis]`."
-        )
 
 
 def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
@@ -61,51 +33,6 @@ def check_bernoulli(X: NDArray[Any], max_value: float) -> None:
             f"likelihood='bernoulli' expects values in [0, {max_value:g}]; got values from {low:g} "
             f"to {high:g}. Scale X (for example with MinMaxScaler), or use likelihood='gaussian'."
         )
-
-
-def check_units(X: NDArray[Any], spec: RowSpec) -> None:
-    """Raise or warn if the values of X are on another scale than in `fit`.
-
-    Values that are impossible for a Bernoulli likelihood raise. Otherwise there is a warning if
-    pixels have a very different range, or if more than half of the values of tabular rows are
-    far from those in `fit`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        The rows.
-    spec : RowSpec
-        Scaling of rows in `fit`.
-    """
-    if len(X) == 0 or (X.dtype == np.uint8 and spec.dtype == np.uint8 and spec.max_value > 1):
-        return
-    low, high = spec.value_range
-    if not (spec.is_image or spec.likelihood == "bernoulli"):
-        some = np.asarray(X[:CHECKED_ROWS], dtype=np.float64)
-        far = np.abs(some - spec.shift) > FAR * spec.scale  # categories never are
-        if far.mean() > 0.5:
-            _warn_units(np.nanmin(some), np.nanmax(some), low, high)
-        return
-    now_low, now_high = float(X.min()), float(X.max())
-    if spec.likelihood == "bernoulli":
-        slack = 0.01 * spec.max_value
-        if now_low < -slack or now_high > spec.max_value + slack:
-            raise ValueError(
-                f"Expected values in [0, {spec.max_value:g}], as in fit; got values from "
-                f"{now_low:g} to {now_high:g}. Scale X as it was for fit (divide bytes by 255 if "
-                "they were divided there)."
-            )
-    ratio = (now_high - now_low) / max(high - low, np.finfo(float).tiny)
-    if ratio > FAR or 0 < ratio < 1 / (5 * FAR):
-        _warn_units(now_low, now_high, low, high)
-
-
-def _warn_units(low: float, high: float, fit_low: float, fit_high: float) -> None:
-    warn_user(
-        f"X has values from {low:g} to {high:g}; in fit they went from {fit_low:g} to "
-        f"{fit_high:g}. Predictions on another scale are of no use: bring X to the scale that it "
-        "had in fit (divide bytes by 255 only if they were divided there)."
-    )
 
 
 @contextlib.contextmanager
@@ -211,6 +138,9 @@ def make_spec(
         shift, scale = np.zeros(()), np.array(max_value)
     else:
         shift, scale = shift_and_scale(X, input_shape)
+    limits = None
+    if shape is None and columns is None:
+        limits = Limits.learn(X[rows] for rows in _chunks(X))
     return RowSpec(
         row_shape=array_shape or (X.shape[1],),
         input_shape=input_shape,
@@ -221,6 +151,7 @@ def make_spec(
         scale=scale,
         value_range=(float(X.min()), float(X.max())),
         columns=columns,
+        limits=limits,
     )
 
 

@@ -4,13 +4,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, gen_even_slices
 from sklearn.utils._missing import is_pandas_na, is_scalar_nan
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._warnings import warn_user
+from ..fitted.compact import code_dtype, count_codes
 
 UNLABELED = -1
+Codes = NDArray[np.integer[Any]]
+# Labels that are sorted at once.
+MANY_LABELS = 2**18
 
 
 def _as_array(y: Any) -> NDArray[Any]:
@@ -127,7 +131,7 @@ def known_classes(classes: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[Any
     >>> known_classes([2, -1, 0])
     array([0, 2])
     """
-    return _unique(labels_of(classes, ~is_unlabeled(classes, unlabeled)))[0]
+    return _unique(labels_of(classes, ~is_unlabeled(classes, unlabeled)))
 
 
 def encode_labels(
@@ -135,7 +139,8 @@ def encode_labels(
     unlabeled: Any = UNLABELED,
     classes: ArrayLike | None = None,
     remedy: str = "Name all classes at the first call, or use `add_classes`.",
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    name: str = "y",
+) -> tuple[Codes, NDArray[Any]]:
     """Return the codes of y and the sorted classes.
 
     Parameters
@@ -148,6 +153,8 @@ def encode_labels(
         The classes, if they are known; any other label raises an error.
     remedy : str, optional
         End of the error message for such a label: what to do about it.
+    name : str, default="y"
+        What the message calls the labels.
 
     Returns
     -------
@@ -160,28 +167,38 @@ def encode_labels(
     --------
     >>> codes, classes = encode_labels(["b", -1, "a"])
     >>> codes, classes
-    (array([ 1, -1,  0]), array(['a', 'b'], dtype=object))
+    (array([ 1, -1,  0], dtype=int16), array(['a', 'b'], dtype=object))
     """
     y = _as_array(y)
     missing = is_unlabeled(y, unlabeled)
-    labels = labels_of(y, ~missing)
-    found, inverse = _unique(labels)
-    if len(labels):
-        check_classification_targets(labels)
-        _warn_of_markers(found, unlabeled)
-    codes = np.full(len(y), UNLABELED, dtype=np.int64)
-    if classes is None:
-        codes[~missing] = inverse
-        return codes, found
-    known = known_classes(classes, unlabeled)
+    # many numbers part by part, since sorting takes memory
+    n_parts = -(-len(y) // MANY_LABELS) if y.dtype.kind in "biuf" else 1
+    parts = list(gen_even_slices(len(y), max(1, n_parts))) or [slice(0)]
+    given = (labels_of(y[p], ~missing[p]) for p in parts)
+    # scikit-learn's check warns of many classes, which is no mistake if they are known
+    unique = _check_labels if classes is None else _unique
+    found = _unique(np.concatenate([unique(labels) for labels in given]))
+    _warn_of_markers(found, unlabeled)
+    known = found if classes is None else known_classes(classes, unlabeled)
     unknown = set(found.tolist()) - set(known.tolist())
     if unknown:
         raise ValueError(
-            f"y holds labels {sorted(unknown, key=str)} that are not among the classes "
+            f"{name} holds labels {sorted(unknown, key=str)} that are not among the classes "
             f"{known.tolist()}. {remedy}"
         )
-    codes[~missing] = np.searchsorted(known, labels)
+    codes = np.full(len(y), UNLABELED, dtype=code_dtype(len(known)))
+    for part in parts:
+        labels = labels_of(y[part], ~missing[part])
+        codes[part][~missing[part]] = np.searchsorted(known, labels)
     return codes, known
+
+
+def _check_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted labels, each once; raise if they cannot be classes."""
+    found = _unique(labels)
+    if len(labels):
+        check_classification_targets(labels)
+    return found
 
 
 def _warn_of_markers(found: NDArray[Any], unlabeled: Any) -> None:
@@ -196,17 +213,17 @@ def _warn_of_markers(found: NDArray[Any], unlabeled: Any) -> None:
 
 
 def check_labeled(
-    codes: NDArray[np.int64],
+    codes: Codes,
     classes: NDArray[Any],
     unlabeled: Any,
     n_least: int,
-    dropped: NDArray[np.int64],
+    dropped: Codes,
 ) -> None:
     """Raise if too few classes have labels, and warn about classes with a single label.
 
     `n_least` is the smallest number of classes, and `dropped` the codes of rows of weight 0.
     """
-    n_rows = np.bincount(codes[codes >= 0], minlength=len(classes))
+    n_rows = count_codes(codes, len(classes))
     n_present = int((n_rows > 0).sum())
     if n_present < n_least and (dropped >= 0).any():
         lost = np.setdiff1d(np.unique(dropped[dropped >= 0]), np.flatnonzero(n_rows))
@@ -239,14 +256,14 @@ def check_labeled(
         )
 
 
-def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _unique(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind in "mM":
         raise ValueError(
             f"Labels of y should be numbers, strings or bools; got {labels.dtype}. Unknown label "
             "type: name the classes, for example with `y.astype(str)`."
         )
     try:
-        found, codes = np.unique(labels, return_inverse=True)
+        return np.unique(labels)
     except TypeError as error:
         kinds = sorted({type(value).__name__ for value in labels})
         if len(kinds) == 1:
@@ -259,7 +276,6 @@ def _unique(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
             f"Labels of y should be all of one type; got {', '.join(kinds)}. "
             "Encode target labels uniformly, for example with `astype(str)`."
         ) from error
-    return found, codes
 
 
 # Kinds of labels by NumPy's dtype kind. Labels of different kinds cannot be sorted together.
@@ -267,7 +283,7 @@ LABEL_KINDS = {"b": "bool", "i": "numbers", "u": "numbers", "f": "numbers"}
 
 
 def check_new_classes(
-    codes: NDArray[np.int64], new: NDArray[Any], n_rows: int, known: NDArray[Any], unlabeled: Any
+    codes: Codes, new: NDArray[Any], n_rows: int, known: NDArray[Any], unlabeled: Any
 ) -> None:
     """Raise if the labels of `add_classes` are not new, one per row, and of the known type."""
     if len(codes) != n_rows:

@@ -95,7 +95,8 @@ class LazyRows:
                 f"rows of shape {values.shape[1:]}."
             )
         values = values.reshape(len(values), -1).astype(self.dtype, copy=False)
-        assert_all_finite(values, input_name="X")
+        if values.dtype.kind == "f" and not np.isfinite(values.sum()):  # quick, if all are finite
+            _check_finite(values)
         return values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -126,6 +127,18 @@ class LazyRows:
     def max(self) -> float:
         """Return the largest value of all rows."""
         return self._range[1]
+
+
+def _check_finite(values: NDArray[Any]) -> None:
+    """Raise if values are missing or infinite."""
+    if np.isnan(values).any():
+        raise ValueError(
+            "Input X contains NaN. Expected rows without missing values from a source that is "
+            "read a batch at a time; categories and missing values are known only of arrays and "
+            "frames in memory. Pass `np.asarray(X)` if it fits into memory, or fill the gaps "
+            "first, for example with SimpleImputer."
+        )
+    assert_all_finite(values, input_name="X")
 
 
 def check_lazy_rows(rows: LazyRows, ensure_min_samples: int = 1) -> None:

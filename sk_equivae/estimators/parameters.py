@@ -21,6 +21,7 @@ from ..training.settings import (
     Objective,
     TrainingSettings,
 )
+from ..training.terms import SCORES
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
 
@@ -31,15 +32,18 @@ CONSTRAINTS: dict[str, Any] = {
     "likelihood": [StrOptions({"auto", "bernoulli", "gaussian"})],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "unlabeled": "no_validation",
+    "class_weight": [None, StrOptions({"balanced"}), dict],
     "predict_with": [StrOptions(set(RULES))],
-    "representation": [StrOptions({"invariant", "equivariant", "both"})],
+    "representation": [StrOptions({"invariant", "equivariant", "both", "latent"})],
+    "reject": [None, Interval(Real, 0, 1, closed="neither")],
+    "rejected": "no_validation",
     "objective": [StrOptions(set(OBJECTIVES)), Objective],
     "networks": [StrOptions(set(NETWORKS)), Networks],
     "augment": [None, StrOptions({"auto", *NAMED_AUGMENTS}), callable],
     "max_epochs": [StrOptions({"auto"}), _POSITIVE],
     "batch_size": [Interval(Integral, 2, None, closed="left")],
     "lr": [Interval(Real, 0, None, closed="neither")],
-    "early_stopping": ["boolean", StrOptions({"accuracy"})],
+    "early_stopping": ["boolean", StrOptions(set(SCORES))],
     "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
     "n_iter_no_change": [_POSITIVE],
     "callbacks": [None, list],
@@ -95,13 +99,34 @@ class Parameters(NestedSettings):
         **Data.** The value of y that marks unlabelled rows, in addition to None and NaN. With
         None every row must be labelled, and -1 may be a class.
 
+    class_weight : dict, "balanced" or None, default=None
+        **Data.** Weights of the classes, which multiply those of the labelled rows in the
+        objective. A dict maps labels to weights above 0; other classes have the weight 1.
+        "balanced" gives rows of rare classes more weight, `n_labeled / (n_classes * n_y)` for n_y
+        labelled rows of class y. Probabilities by distance and by the bound are multiplied by
+        these weights too. `class_prior_` stays that of the data, and so do the classes that
+        `sample` draws. `partial_fit` does not take "balanced".
+
     predict_with : {"prototype", "posterior", "likelihood"}, default="prototype"
         **Answers.** How class probabilities are computed: by softmax(-||f_inv(x) - r_y||^2), by
-        q(y|x), or from the bound on log p(x, y) (Eq. 4). Can be changed after `fit`.
+        q(y|x), or from the bound on log p(x, y) (Eq. 4). Each is divided by its number in
+        `temperature_` before the softmax. Can be changed after `fit`.
 
-    representation : {"invariant", "equivariant", "both"}, default="invariant"
-        **Answers.** What `transform` returns: f_inv(x), v, or both side by side. Can be changed
-        after `fit`.
+    representation : {"invariant", "equivariant", "both", "latent"}, default="invariant"
+        **Answers.** What `transform` returns: f_inv(x), v relative to its class, or both side by
+        side. Relative to its class, v is distributed in the same way in every class, so that it
+        does not tell the class. "latent" gives r_y and v as the decoder takes them. Can be
+        changed after `fit`.
+
+    reject : float in (0, 1) or None, default=None
+        **Answers.** If not None, `predict` returns `rejected` for rows that belong to no class.
+        It is the share of rows of known classes that you are ready to lose by that. In `fit` it
+        also means that unlabelled rows may be of classes without any label: such rows are found,
+        and not taken for other classes. Can be changed after `fit`, which then has no influence
+        on what was learnt.
+
+    rejected : object, default=-1
+        **Answers.** What `predict` and `transduction_` hold for rows that are rejected.
 
     objective : {"auto", "paper"} or Objective, default="auto"
         **Learning.** The function that training maximises. "paper" is the paper's objective. See
@@ -109,22 +134,26 @@ class Parameters(NestedSettings):
 
     networks : {"auto", "paper"} or Networks, default="auto"
         **Learning.** Sizes of the networks, or your own networks. "paper" is Appendix B of the
-        paper. See `Networks` for its fields, which can be set by names such as
-        `networks__dropout`.
+        paper, and "auto" uses residual networks to classify photographs: images of three or more
+        channels and at least 16 pixels. See `Networks` for its fields, which can be set by names
+        such as `networks__dropout`.
 
-    augment : {"auto", "affine", "swap", None} or callable, default="auto"
+    augment : {"auto", "affine", "photographic", "swap", None} or callable, default="auto"
         **Learning.** Random changes to the inputs of f_inv and q(y|x) in training. "affine" or
-        a `RandomAffine` rotates, scales, shears and shifts images. "swap" or a `SwapFeatures`
-        replaces features of tabular rows by those of other rows. Any other callable takes and
-        returns a batch, a tensor of shape (n, c, h, w) or (n, n_features). "auto" is "affine" for
-        images, "swap" for tabular rows if some are unlabelled, else None. Set it to None if
-        such changes would turn one class into another.
+        a `RandomAffine` rotates, scales, shears and shifts images. "photographic" or a
+        `Photographic` also changes colours, exchanges light and dark, and covers a part. "swap"
+        or a `SwapFeatures` replaces features of tabular rows by those of other rows. Any other
+        callable takes and returns a batch, a tensor of shape (n, c, h, w) or (n, n_features).
+        "auto" is "photographic" for photographs and "affine" for other images, "swap" for
+        tabular rows if some are unlabelled, else None. Set it to None if such changes would turn
+        one class into another.
 
     max_epochs : int or "auto", default="auto"
         **Learning.** Number of passes over the data (over the unlabelled rows, if there are any).
         "auto" is 15. For few rows it is more, at most 500, until 20,000 rows have been seen (5,000
         if rows are tabular and all labelled). For many rows it is fewer, at least 2, so that at
-        most 500,000 rows are seen (150,000 if some are unlabelled). Not used by `partial_fit`.
+        most 500,000 rows are seen (150,000 if some are unlabelled; 700,000 photographs). Not used
+        by `partial_fit`.
 
     batch_size : int, default=64
         **Learning.** Rows per batch at the start. It grows up to `Objective.max_batch_size`.
@@ -132,14 +161,16 @@ class Parameters(NestedSettings):
     lr : float, default=3e-3
         **Learning.** Learning rate of Adam. Decrease it if training diverges.
 
-    early_stopping : bool or "accuracy", default=False
-        **Learning.** Set part of the labelled rows aside for validation, stop when the objective
-        on them (the accuracy of q(y|x) for "accuracy") has not improved for `n_iter_no_change`
-        epochs, and restore the weights of the best epoch. Needs many labels.
+    early_stopping : bool, "accuracy" or "log_loss", default=False
+        **Learning.** Set part of the labelled rows aside for validation, or use `X_val` and
+        `y_val` of `fit`. Stop when the objective on these rows has not improved for
+        `n_iter_no_change` epochs, and restore the weights of the best epoch. "accuracy" and
+        "log_loss" go by that score of q(y|x), whatever `predict_with` is, since r_y is known only
+        after training. Needs many labels.
 
     validation_fraction : float, default=0.1
         **Learning.** Fraction of the labelled rows that is set aside for early stopping,
-        stratified by class; at least one row per class.
+        stratified by class; at least one row per class. Not used with `X_val`.
 
     n_iter_no_change : int, default=10
         **Learning.** Number of epochs to wait for an improvement in early stopping.
@@ -174,7 +205,8 @@ class Parameters(NestedSettings):
         reproducible results.
 
     verbose : int, default=0
-        **Running.** With 1 show a progress bar; with 2 also print a line per epoch.
+        **Running.** With 1 show a progress bar; with 2 also print a line per epoch: the bound
+        per row, and the accuracy of q(y|x) on labelled rows (of validation rows if there are any).
 
     Attributes
     ----------
@@ -196,8 +228,24 @@ class Parameters(NestedSettings):
     v_covariance_ : ndarray of shape (n_classes, n_equivariant, n_equivariant)
         Covariance of v within each class.
 
+    kl_v_ : ndarray of shape (n_equivariant,)
+        Mean of KL[q(v|r_y,x) || p(v)] per dimension of v, in nats. The model uses dimensions
+        above about 0.2 nats. `history_` has it for each epoch.
+
     transduction_ : ndarray of shape (n,)
-        One label per training row: the given one, or the predicted one for unlabelled rows.
+        One label per training row: the given one, or the predicted one for unlabelled rows. With
+        `reject`, unlabelled rows of no class are marked by `rejected`. Not available after `load`.
+
+    transduction_proba_ : ndarray of shape (n, n_classes)
+        Class probabilities of the training rows; those of labelled rows are 0 and 1. Not
+        available after `load`.
+
+    temperature_ : dict of str to float
+        For each rule of `predict_with`, the number that unnormalised log-probabilities are divided
+        by. See `Objective.calibrate`.
+
+    offset_ : float
+        The score below which `predict` rejects a row; see `novelty_function`.
 
     evidence_ : dict of dict or None
         What was found out about the unlabelled rows of a table before training. For each
@@ -207,8 +255,9 @@ class Parameters(NestedSettings):
         if all rows are labelled. Not available after `load`.
 
     history_ : list of dict
-        One dict per epoch, with the terms of the objective for training and validation. They are
-        described in `sk_equivae.model.bounds` and `sk_equivae.training.terms`. Use
+        One dict per epoch, with the terms of the objective for training and validation, and
+        accuracy and log-loss of q(y|x) on the labelled rows. They are described in
+        `sk_equivae.model.bounds` and `sk_equivae.training.terms`. Use
         `pandas.DataFrame(history_)` for a table.
 
     n_iter_ : int
@@ -243,15 +292,18 @@ class Parameters(NestedSettings):
         likelihood: str = "auto",
         categorical_features: Any = "from_dtype",
         unlabeled: Any = -1,
+        class_weight: Any = None,
         predict_with: str = "prototype",
         representation: str = "invariant",
+        reject: float | None = None,
+        rejected: Any = -1,
         objective: Any = "auto",
         networks: Any = "auto",
         augment: Any = "auto",
         max_epochs: Any = "auto",
         batch_size: int = 64,
         lr: float = 3e-3,
-        early_stopping: bool = False,
+        early_stopping: Any = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         callbacks: list[Any] | None = None,
@@ -269,8 +321,11 @@ class Parameters(NestedSettings):
         self.likelihood = likelihood
         self.categorical_features = categorical_features
         self.unlabeled = unlabeled
+        self.class_weight = class_weight
         self.predict_with = predict_with
         self.representation = representation
+        self.reject = reject
+        self.rejected = rejected
         self.objective = objective
         self.networks = networks
         self.augment = augment

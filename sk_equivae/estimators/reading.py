@@ -6,8 +6,9 @@ from sklearn.utils.validation import validate_data
 
 from ..fitted.columns import Columns
 from ..fitted.rows import RowSpec
-from .inputs import DTYPES, check_not_single, check_row_shape, flatten, no_strings
+from .inputs import DTYPES, flatten, no_strings
 from .lazy import LazyRows, check_lazy_rows
+from .mistakes import check_not_single, check_row_shape, check_rows_given, warn_of_flat_images
 from .sources import find_rows
 from .tables import array_columns, read_array, read_frame
 
@@ -38,6 +39,7 @@ def read_rows(
         The columns of a frame, or of an array with categories or missing values.
     """
     first = spec is None
+    check_rows_given(X)
     table = read_frame(estimator, X, spec, **checks)
     if table is not None:
         return table[0], None, table[1]
@@ -57,6 +59,8 @@ def read_rows(
         )
     if is_image:
         return X, shape, None
+    if first:
+        warn_of_flat_images(X)
     columns = None if spec is None else spec.columns
     X, columns = read_array(X, estimator.categorical_features, columns, first)
     if first and columns is None and estimator._expects_gaps:

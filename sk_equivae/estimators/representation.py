@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_array
 
 from ..fitted.model import Codes
@@ -28,16 +29,33 @@ class RepresentingEstimator(BaseEquiVAE):
         Returns
         -------
         Z : ndarray of shape (n, n_components)
-            For `representation="invariant"`, f_inv(x). For "equivariant", v: the mean of
-            q(v | r_y, x) at the predicted class. For "both", f_inv(x) and v side by side.
+            For `representation="invariant"`, f_inv(x). For "equivariant", v relative to the
+            predicted class: the mean of q(v | r_y, x), mapped so that it has a standard normal
+            distribution in each class; 0 in dimensions that the decoder does not use. For "both",
+            f_inv(x) and v relative to its class, side by side. For "latent", r_y of the
+            predicted class and the mean of q(v | r_y, x), as the decoder takes them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sk_equivae import EquiVAETransformer
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = EquiVAETransformer(latent_dim=(3, 2), max_epochs=1, random_state=0).fit(X, y)
+        >>> model.transform(X).shape
+        (150, 3)
+        >>> model.set_params(representation="equivariant").transform(X).shape
+        (150, 2)
         """
         rows, model = self._validate_rows(X), self.model_
         if self.representation == "invariant":
             return model.f_inv(rows)
-        _, v = model.latents(rows, self.predict_with)
+        codes, v = model.latents(rows, self.predict_with)
+        if self.representation == "latent":
+            return np.concatenate([model.r(codes), v], axis=1)
+        relative = model.relative.forward(v, codes).astype(v.dtype)
         if self.representation == "equivariant":
-            return v
-        return np.concatenate([model.f_inv(rows), v], axis=1)
+            return relative
+        return np.concatenate([model.f_inv(rows), relative], axis=1)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
         """Return the names of the columns of `transform`: r0, r1, ... and v0, v1, ...
@@ -55,18 +73,21 @@ class RepresentingEstimator(BaseEquiVAE):
         self._check_ready()
         n_r, n_v = self.model_.module.n_latents
         r, v = [f"r{i}" for i in range(n_r)], [f"v{i}" for i in range(n_v)]
-        names = {"invariant": r, "equivariant": v, "both": r + v}[self.representation]
+        names = {"invariant": r, "equivariant": v}.get(self.representation, r + v)
         return np.asarray(names, dtype=object)
 
-    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
+    def inverse_transform(self, X: ArrayLike, y: Any = None) -> NDArray[Any]:
         """Decode representations that `transform` returned.
 
         Parameters
         ----------
         X : array-like of shape (n, n_components)
-            For `representation="both"`, r and v side by side. For "invariant", r, which is
-            decoded with v = 0. "equivariant" cannot be inverted, since v does not contain the
-            class.
+            Representations, as `transform` returns them for the same `representation`. For
+            "invariant", v is the usual one of the class.
+        y : object or array-like of shape (n,), default=None
+            Classes of the rows, or one class for all rows. By default the class is that of the
+            nearest prototype. Needed for "equivariant", where r_y is that of the class, since v
+            does not tell it; not used for "latent".
 
         Returns
         -------
@@ -82,25 +103,47 @@ class RepresentingEstimator(BaseEquiVAE):
         >>> both = model.set_params(representation="both").transform(X)
         >>> model.inverse_transform(both).shape
         (150, 4)
+        >>> v = model.set_params(representation="equivariant").transform(X)
+        >>> model.inverse_transform(v, y=2).shape  # all rows as if they were of class 2
+        (150, 4)
         """
         self._check_ready()
-        n_r, n_v = self.model_.module.n_latents
-        if self.representation == "equivariant":
-            raise ValueError(
-                "inverse_transform expects representation='both' or 'invariant'; got "
-                "'equivariant', which does not hold the class of a row. Use "
-                "`set_params(representation='both')` and transform again."
-            )
+        (n_r, n_v), model = self.model_.module.n_latents, self.model_
         latents = check_array(X, dtype=(np.float64, np.float32))
-        expected = n_r + n_v if self.representation == "both" else n_r
+        expected = len(self.get_feature_names_out())
         if latents.shape[1] != expected:
             raise ValueError(
                 f"inverse_transform expects {expected} columns for representation="
                 f"{self.representation!r} and latent_dim={self.latent_dim!r}; got "
                 f"{latents.shape[1]}. Pass what `transform` gave with the same representation."
             )
-        v = latents[:, n_r:] if self.representation == "both" else np.zeros((len(latents), n_v))
-        return self._to_table(self.model_.decode(latents[:, :n_r], v))
+        if self.representation == "latent":
+            return self._to_table(model.decode(latents[:, :n_r], latents[:, n_r:]))
+        codes = self._given_or_nearest(latents, y)
+        if self.representation == "equivariant":
+            return self._to_table(
+                model.decode(model.r(codes), model.relative.backward(latents, codes))
+            )
+        usual = np.zeros((len(latents), n_v))
+        u = latents[:, n_r:] if self.representation == "both" else usual
+        return self._to_table(model.decode(latents[:, :n_r], model.relative.backward(u, codes)))
+
+    def _given_or_nearest(self, latents: NDArray[Any], y: Any) -> Codes:
+        """Return the codes of `y`, or of the prototypes next to the invariant part."""
+        given = np.full(len(latents), -1) if y is None else self._codes(y, len(latents))
+        if (given >= 0).all():
+            return given
+        if self.representation == "equivariant":
+            raise ValueError(
+                "inverse_transform expects y, one class for all rows or one per row, for "
+                "representation='equivariant', since v does not tell the class; got "
+                f"{'none' if y is None else 'rows without a label'}. Pass y, or use "
+                "`set_params(representation='both')` and transform again."
+            )
+        known = np.flatnonzero(self.model_.has_prototype)
+        n_r = self.model_.module.n_latents[0]
+        nearest = pairwise_distances_argmin(latents[:, :n_r], self.model_.prototypes[known])
+        return np.where(given >= 0, given, known[nearest])
 
     def _to_table(self, rows: NDArray[Any]) -> Any:
         """Return generated rows as a frame if `fit` was given one."""

@@ -188,9 +188,10 @@ class StorableEstimator(ImputingEstimator):
         ----------
         path : path-like
             The file, in a folder that exists; by custom its name ends in ".onnx".
-        what : {"auto", "predict_proba", "transform", "decode"}, default="auto"
+        what : {"auto", "predict_proba", "transform", "novelty_function", "decode"}
             From X to `probabilities`, by the rule of `predict_with`; from X to `Z`, by
-            `representation`; or from `r` and `v`, in the dtype of the networks, to X. With
+            `representation`; from X to `scores`, below 0 for rows of no class; or from `r` and
+            `v`, in the dtype of the networks, to X. With
             `predict_with="likelihood"` the graph decodes each row for all classes at the same
             time: pass fewer rows at once if memory is short. "auto" is "predict_proba" for a
             classifier and "transform" for a transformer.
@@ -204,7 +205,9 @@ class StorableEstimator(ImputingEstimator):
         self._check_ready()
         if what == "auto":
             what = "predict_proba" if is_classifier(self) else "transform"
-        write_onnx(Path(path), self.model_, what, self.predict_with, self.representation)
+        write_onnx(
+            Path(path), self.model_, what, self.predict_with, self.representation, self.offset_
+        )
 
     @classmethod
     def load(
@@ -227,6 +230,7 @@ class StorableEstimator(ImputingEstimator):
         Returns
         -------
         estimator : object
-            The fitted estimator. It has no `net_`, `transduction_` or `evidence_`.
+            The fitted estimator. It has no `net_`, `evidence_`, `transduction_` or
+            `transduction_proba_`.
         """
         return from_archive(Path(path), {cls.__name__: cls}, objects or {}, device)

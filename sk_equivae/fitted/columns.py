@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..model.mixed import Layout
+from .limits import Limits
 
 Floats = NDArray[np.floating[Any]]
 
@@ -37,7 +38,7 @@ class Column:
     ordered : bool
         Whether these categories are ordered.
     is_integer : bool
-        Whether values are integers.
+        Whether all values are integers, whatever their dtype.
     low, high : float
         Range of the values in `fit`; NaN if every value was missing.
     has_gaps : bool
@@ -58,18 +59,6 @@ class Column:
     def is_empty(self) -> bool:
         """Whether no value was seen in `fit`."""
         return bool(np.isnan(self.low))
-
-    def repair(self, values: Floats) -> Floats:
-        """Return generated numbers as this column can hold them.
-
-        A constant column stays constant. Integers are rounded, and stay in the range seen in
-        `fit`. Values that are never negative in `fit` stay so.
-        """
-        if self.low == self.high:
-            return np.full_like(values, self.low)
-        if self.is_integer:
-            return np.clip(np.rint(values), self.low, self.high)
-        return np.maximum(values, 0.0) if self.low >= 0 else values
 
 
 @dataclass(frozen=True)
@@ -108,6 +97,16 @@ class Columns:
         sizes = (len(self.columns[i].categories or ()) for i in self.categorical)
         return Layout(len(self.numeric), tuple(sizes), tuple(gaps))
 
+    @cached_property
+    def limits(self) -> Limits:
+        """What the numeric columns can hold, without the others."""
+        columns = [self.columns[i] for i in self.numeric]
+        return Limits(
+            np.array([c.low for c in columns]),
+            np.array([c.high for c in columns]),
+            np.array([c.is_integer for c in columns], dtype=bool),
+        )
+
     @property
     def has_categories(self) -> bool:
         """Whether any column is categorical."""
@@ -126,21 +125,21 @@ class Columns:
         Returns
         -------
         columns : Columns
-            The columns, with `low`, `high` and `has_gaps`.
+            The columns, with `low`, `high`, `is_integer` and `has_gaps`.
         """
-        missing = np.isnan(X)
-        has_gaps = missing.any(axis=0) | np.full(X.shape[1], expects_gaps)
-        low = np.where(missing, np.inf, X).min(axis=0)
-        high = np.where(missing, -np.inf, X).max(axis=0)
-        known = np.isfinite(low)
-        ranges = zip(
-            self.columns,
-            np.where(known, low, np.nan).tolist(),
-            np.where(known, high, np.nan).tolist(),
-            has_gaps.tolist(),
-            strict=True,
+        limits = Limits.learn([X])
+        has_gaps = np.isnan(X).any(axis=0) | np.full(X.shape[1], expects_gaps)
+        learnt = (
+            replace(c, low=low, high=high, is_integer=whole and c.categories is None, has_gaps=gaps)
+            for c, low, high, whole, gaps in zip(
+                self.columns,
+                limits.low.tolist(),
+                limits.high.tolist(),
+                limits.integer.tolist(),
+                has_gaps.tolist(),
+                strict=True,
+            )
         )
-        learnt = (replace(c, low=lo, high=hi, has_gaps=gaps) for c, lo, hi, gaps in ranges)
         return replace(self, columns=tuple(learnt))
 
     # ---------------------------------------------------------------- to the networks and back
@@ -197,8 +196,7 @@ class Columns:
             X = np.full((len(x), len(self.columns)), np.nan)
             numbers, numeric = x[:, : self.layout.n_numeric], self.numeric
             X[:, numeric] = numbers * scale[numeric] + shift[numeric]
-        for i in self.numeric:
-            X[:, i] = self.columns[i].repair(X[:, i])
+        X[:, self.numeric] = self.limits.repair(X[:, self.numeric])
         for i, block in zip(self.categorical, self.blocks(x), strict=True):
             X[:, i] = block.argmax(axis=1)
         return X

@@ -1,8 +1,6 @@
 """The loop over batches of rows that all inference uses."""
 
-import contextlib
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,40 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .._progress import loop
 from .._warnings import warn_user
+from .compact import Taken
 from .rows import NormalizedRows, to_device
 
 # Rows per batch.
 BATCH_SIZE = 1024
 
-Column = NormalizedRows | NDArray[Any]
-
-_label: ContextVar[str | None] = ContextVar("label", default=None)
-
-
-@contextlib.contextmanager
-def progress(label: str | None) -> Iterator[None]:
-    """Show a progress bar for each loop over rows inside the context.
-
-    Parameters
-    ----------
-    label : str or None
-        Text beside the bar; None for no bar.
-    """
-    token = _label.set(label)
-    try:
-        yield
-    finally:
-        _label.reset(token)
-
-
-def _bar(n_rows: int) -> Any:
-    """Return a progress bar, or a context that does nothing."""
-    if _label.get() is None:
-        return contextlib.nullcontext()
-    from tqdm import tqdm
-
-    return tqdm(total=n_rows, desc=_label.get(), unit="row", unit_scale=True, leave=False)
+Column = NormalizedRows | Taken | NDArray[Any]
 
 
 def map_batches(
@@ -79,7 +52,7 @@ def map_batches(
     values: list[NDArray[Any]] = []
     single = False
     start = 0
-    with torch.inference_mode(), _bar(n_rows) as bar:
+    with torch.inference_mode(), loop(n_rows) as report:
         while start < n_rows:
             rows = slice(start, min(start + batch_size, n_rows))
             try:
@@ -90,8 +63,7 @@ def map_batches(
                 batch_size = _halved(rows)
                 continue
             start = rows.stop
-            if bar is not None:
-                bar.update(rows.stop - rows.start)
+            report(start)
             if parts is None:
                 continue
             single = not isinstance(parts, tuple)
@@ -115,7 +87,10 @@ def _halved(rows: slice) -> int:
 def _on_device(column: Column, rows: slice, like: Tensor) -> Tensor:
     if isinstance(column, NormalizedRows):
         return column[rows]
-    return to_device(torch.from_numpy(np.array(column[rows])), like)  # a writable, contiguous copy
+    values = np.array(column[rows])  # a writable, contiguous copy
+    if values.dtype.kind == "i":
+        values = values.astype(np.int64, copy=False)  # codes are stored in fewer bits
+    return to_device(torch.from_numpy(values), like)
 
 
 def _to_numpy(values: Tensor | NDArray[Any]) -> NDArray[Any]:

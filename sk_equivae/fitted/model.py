@@ -1,6 +1,6 @@
 """`FittedModel`: the result of training, with all that is needed after `fit`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,12 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from ..model.module import EquiVAEModule
-from ..model.rules import class_logits
+from ..model.rules import RULES, Scaling, class_logits, mixed_with_prior
+from .compact import Positions, code_dtype
 from .loop import BATCH_SIZE, map_batches
+from .novelty import Novelty, statistics
+from .region import Region
+from .relative import RelativeStyles
 from .rows import NormalizedRows, RowSpec
 from .threads import compute_threads
 
 Codes = NDArray[np.integer[Any]]
+# How much a row far from those of training loses of its score, in standard deviations.
+FAR = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,24 @@ class FittedModel:
         Mean and covariance of v within each class.
     trained : ndarray of int
         Positions in `classes` of the classes of training; the others were added later.
+    kl_v : ndarray of shape (n_equivariant,)
+        Mean of KL[q(v | r_y, x) || p(v)] per dimension of v.
+    relative : RelativeStyles
+        The maps between v and v relative to its class.
+    class_weight : ndarray of shape (n_classes,) or None
+        Weights of the classes, by which probabilities are multiplied that do not come from
+        q(y | x): it has learnt them.
+    temperature : mapping of str to float
+        For each rule, the number that unnormalised log-probabilities are divided by.
+    region : Region or None
+        Where the training rows are; None if probabilities do not depend on it.
+    novelty : Novelty or None
+        By which scores rows of known classes are recognised.
+    background : ndarray of shape (n_background, n_invariant)
+        Prototypes of unlabelled rows that belong to no class. q(y | x) has outputs for them
+        after those of the classes.
+    background_prior : float
+        Share of such rows among the rows of training.
     """
 
     module: EquiVAEModule = field(repr=False)
@@ -54,6 +78,14 @@ class FittedModel:
     v_mean: NDArray[np.floating] = field(repr=False)
     v_covariance: NDArray[np.floating] = field(repr=False)
     trained: Codes = field(repr=False)
+    kl_v: NDArray[np.floating] = field(repr=False)
+    relative: RelativeStyles = field(repr=False)
+    class_weight: NDArray[np.float64] | None = field(default=None, repr=False)
+    temperature: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RULES, 1.0))
+    region: Region | None = field(default=None, repr=False)
+    novelty: Novelty | None = field(default=None, repr=False)
+    background: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    background_prior: float = 0.0
 
     # ---------------------------------------------------------------- rows
 
@@ -62,7 +94,7 @@ class FittedModel:
         function: Callable[..., Any],
         X: NDArray[Any],
         *columns: NDArray[Any],
-        rows: NDArray[np.intp] | None = None,
+        rows: Positions | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> Any:
         """Apply a function to normalised rows of X and to other columns.
@@ -102,32 +134,105 @@ class FittedModel:
         """Whether a class has an r_y, one value per class."""
         return ~np.isnan(self.prototypes).any(axis=1)
 
+    def with_background(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return r_y, log p(y) and positions of the trained outputs, those of no class last.
+
+        log p(y) includes the weights of the classes, since predictions by the bound go by them.
+        """
+        n_background, n_classes = len(self.background), len(self.classes)
+        weight = 1.0 if self.class_weight is None else self.class_weight
+        prior = np.append(
+            (1 - self.background_prior) * self.class_prior * weight,
+            np.full(n_background, self.background_prior / max(1, n_background)),
+        )
+        with np.errstate(divide="ignore"):
+            log_prior = self.tensor(np.log(prior))
+        prototypes = self.prototypes
+        if n_background:
+            prototypes = np.concatenate([prototypes, self.background])
+        trained = np.append(self.trained, n_classes + np.arange(n_background))
+        return self.tensor(prototypes), log_prior, torch.from_numpy(trained)
+
     def class_logits(self, x: Tensor, rule: str) -> Tensor:
         """Return unnormalised class log-probabilities of normalised rows, in float64 on the CPU."""
-        with np.errstate(divide="ignore"):
-            log_prior = self.tensor(np.log(self.class_prior))
-        prototypes, trained = self.tensor(self.prototypes), torch.from_numpy(self.trained)
-        return class_logits(self.module, x, prototypes, log_prior, rule, trained)
+        prototypes, log_prior, trained = self.with_background()
+        scaling = self.scaling(rule)
+        return class_logits(self.module, x, prototypes, log_prior, rule, trained, scaling)
+
+    def scaling(self, rule: str) -> Scaling:
+        """Return the weights of the classes, and the temperatures of the prototypes and a rule."""
+        weight = np.ones(len(self.classes)) if self.class_weight is None else self.class_weight
+        log_weight = torch.from_numpy(np.log(weight))
+        return Scaling(log_weight, self.temperature["prototype"], self.temperature[rule])
+
+    def probabilities(self, x: Tensor, logits: Tensor) -> Tensor:
+        """Return class probabilities; those of rows far from training are close to the prior.
+
+        Parameters
+        ----------
+        x : Tensor of shape (n, *input_shape)
+            Normalised rows.
+        logits : Tensor of shape (n, n_classes)
+            Their unnormalised log-probabilities.
+
+        Returns
+        -------
+        p : Tensor of shape (n, n_classes)
+            Probabilities, in float64 on the CPU. The most probable class is that of the logits.
+        """
+        p = logits.softmax(dim=1)
+        if self.region is None:
+            return p
+        return mixed_with_prior(p, torch.from_numpy(self.class_prior), self.region.outlying(x))
+
+    def novelty_scores(self, x: Tensor) -> Tensor:
+        """Return scores of normalised rows, low for rows of no known class; NaN without any."""
+        if self.novelty is None:
+            return torch.full((len(x),), torch.nan, dtype=torch.float64)
+        prototypes, _, trained = self.with_background()
+        found = statistics(self.module, x, prototypes, trained, len(self.background))
+        score = self.novelty.score(found)
+        return score if self.region is None else score - FAR * self.region.outlying(x)
+
+    def is_novel(self, x: Tensor, reject: float) -> Tensor:
+        """Return whether normalised rows belong to no class, where a share of known rows does."""
+        if self.novelty is None:
+            return torch.zeros(len(x), dtype=torch.bool)
+        return self.novelty_scores(x) < self.novelty.offset(reject)
 
     def logits(
-        self, X: NDArray[Any], rule: str, rows: NDArray[np.intp] | None = None
+        self, X: NDArray[Any], rule: str, rows: Positions | None = None
     ) -> NDArray[np.float64]:
         """Return unnormalised class log-probabilities, of shape (n, n_classes)."""
         return self.map(lambda x: self.class_logits(x, rule), X, rows=rows)
 
-    def predict_codes(
-        self, X: NDArray[Any], rule: str, rows: NDArray[np.intp] | None = None
-    ) -> Codes:
-        """Return the code of the most probable class, one per row."""
-        return self.map(lambda x: self.class_logits(x, rule).argmax(dim=1), X, rows=rows)
+    def predict_proba(
+        self, X: NDArray[Any], rule: str, rows: Positions | None = None
+    ) -> NDArray[np.float64]:
+        """Return class probabilities, of shape (n, n_classes)."""
+        return self.map(lambda x: self.probabilities(x, self.class_logits(x, rule)), X, rows=rows)
 
-    def fill_codes(self, X: NDArray[Any], codes: Codes, rule: str) -> Codes:
-        """Return a copy of `codes` with every -1 replaced by the predicted code."""
-        codes = codes.copy()
-        missing = np.flatnonzero(codes < 0)
-        if len(missing):
-            codes[missing] = self.predict_codes(X, rule, rows=missing)
-        return codes
+    def predict_log_proba(self, X: NDArray[Any], rule: str) -> NDArray[np.float64]:
+        """Return log-probabilities of the classes, exact where probabilities are tiny."""
+
+        def log_p(x: Tensor) -> Tensor:
+            logits = self.class_logits(x, rule)
+            exact, p = logits.log_softmax(dim=1), self.probabilities(x, logits)
+            return torch.where(p == logits.softmax(dim=1), exact, p.log())
+
+        return self.map(log_p, X)
+
+    def predict_codes(self, X: NDArray[Any], rule: str, reject: float | None = None) -> Codes:
+        """Return the code of the most probable class, one per row; -1 if the row is rejected."""
+        dtype = code_dtype(len(self.classes))
+
+        def predict(x: Tensor) -> Codes:
+            code = self.class_logits(x, rule).argmax(dim=1)
+            if reject is not None:
+                code = code.masked_fill(self.is_novel(x, reject), -1)
+            return code.numpy().astype(dtype)
+
+        return self.map(predict, X)
 
     # ---------------------------------------------------------------- latents
 
@@ -173,12 +278,21 @@ class FittedModel:
         return self.map(encode, X, codes)
 
     def decode(
-        self, r: NDArray[np.floating], v: NDArray[np.floating], batch_size: int = BATCH_SIZE
+        self,
+        r: NDArray[np.floating],
+        v: NDArray[np.floating],
+        batch_size: int = BATCH_SIZE,
+        generator: torch.Generator | None = None,
     ) -> NDArray[Any]:
-        """Return the mean of p(x | r, v) in the shape, units and dtype of the user's X."""
+        """Return rows of p(x | r, v) in the shape, units and dtype of the user's X.
+
+        They are its means, or draws if there is a generator, which has to be on the CPU.
+        """
 
         def rows(r: Tensor, v: Tensor) -> NDArray[Any]:
-            return self.rows.denormalize(self.module.decode(r, v).mean)
+            p_x = self.module.decode(r, v)
+            x = p_x.mean if generator is None else p_x.draw(generator)
+            return self.rows.denormalize(x)
 
         with compute_threads(self.rows):
             return map_batches(rows, r, v, like=self.module.like, batch_size=batch_size)
@@ -208,7 +322,9 @@ class FittedModel:
         weights = {name: torch.from_numpy(value) for name, value in state["weights"].items()}
         module.to(weights["decoder.log_scale"].dtype).load_state_dict(weights)
         fields = {name: value for name, value in state.items() if name != "weights"}
-        self.__dict__.update(fields, module=for_inference(module))
+        # a model of an older version has no temperatures
+        later = {"temperature": dict.fromkeys(RULES, 1.0), "background": np.zeros((0, 0))}
+        self.__dict__.update(later | fields, module=for_inference(module))
 
 
 def for_inference(module: EquiVAEModule) -> EquiVAEModule:

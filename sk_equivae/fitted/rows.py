@@ -14,6 +14,8 @@ from torch import Tensor
 
 from ..model.mixed import Layout
 from .columns import Columns
+from .compact import Positions
+from .limits import Limits
 
 # Normalised values are clipped to [-LARGEST, LARGEST], so that extreme values do not lead to
 # infinities.
@@ -43,6 +45,8 @@ class RowSpec:
         Smallest and largest value of X in `fit`.
     columns : Columns or None
         The columns of a table. None for images, and for arrays of numbers without gaps.
+    limits : Limits or None
+        What the columns of such an array can hold. None for images, and if `columns` says it.
     """
 
     row_shape: tuple[int, ...]
@@ -54,6 +58,7 @@ class RowSpec:
     scale: NDArray[np.float64]
     value_range: tuple[float, float]
     columns: Columns | None = None
+    limits: Limits | None = None
 
     @property
     def is_image(self) -> bool:
@@ -98,10 +103,15 @@ class RowSpec:
         if self.columns is not None and self.layout is not None:
             return self.columns.normalize(x.to(precision), shift, scale, LARGEST).to(dtype)
         x = x.to(precision) - shift
-        return x.div_(scale).clamp_(-LARGEST, LARGEST).to(dtype)
+        # beyond [0, 1] the likelihood of a Bernoulli would have no upper bound
+        least, most = (0.0, 1.0) if self.likelihood == "bernoulli" else (-LARGEST, LARGEST)
+        return x.div_(scale).clamp_(least, most).to(dtype)
 
     def denormalize(self, x: Tensor) -> NDArray[Any]:
-        """Return outputs of the decoder in the shape, units and dtype of the user's X."""
+        """Return outputs of the decoder in the shape, units and dtype of the user's X.
+
+        The columns of a table stay integer, non-negative or constant; see `Limits`.
+        """
         if self.columns is not None:
             X = self.columns.denormalize(x.cpu().double().numpy(), self.shift, self.scale)
             return X.astype(self.dtype)
@@ -109,6 +119,8 @@ class RowSpec:
         if self.is_image:
             X = X.transpose(0, 2, 3, 1)  # channels last
         X = X.reshape(len(X), *self.row_shape)
+        if self.limits is not None:
+            X = self.limits.repair(X)
         if self.dtype == np.uint8:
             X = X.round().clip(0, 255)
         return X.astype(self.dtype)
@@ -136,9 +148,7 @@ class NormalizedRows:
         Positions of the rows of X to use; all by default.
     """
 
-    def __init__(
-        self, X: NDArray[Any], spec: RowSpec, like: Tensor, rows: NDArray[np.intp] | None = None
-    ):
+    def __init__(self, X: NDArray[Any], spec: RowSpec, like: Tensor, rows: Positions | None = None):
         self.X = X
         self.spec = spec
         self.like = like
@@ -150,7 +160,7 @@ class NormalizedRows:
 
     def __getitem__(self, index: slice | NDArray[np.intp]) -> Tensor:
         if self.rows is not None:
-            index = self.rows[index]
+            index = self.rows[index].astype(np.intp, copy=False)
         if self.on_device is not None:
             x = self.on_device[index if isinstance(index, slice) else torch.from_numpy(index)]
             return x if x.is_floating_point() else self.spec.normalize(x, self.like.dtype)

@@ -1,6 +1,7 @@
 """A `FittedModel` as a manifest and tensors, and back."""
 
 import math
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -10,11 +11,16 @@ import torch
 from ..files.archive import Tensors
 from ..files.errors import ArchiveError
 from ..fitted.columns import Columns
+from ..fitted.limits import Limits
 from ..fitted.model import FittedModel, for_inference
+from ..fitted.novelty import Novelty
+from ..fitted.region import Region
+from ..fitted.relative import RelativeStyles, relative_to_moments
 from ..fitted.rows import RowSpec
 from ..model.distributions import LIKELIHOODS
 from ..model.module import EquiVAEModule
 from ..model.networks import Architecture
+from ..model.rules import RULES
 from ..training.device import resolve_device
 from .columns import decode_columns, encode_columns
 from .values import decode_all, decode_labels, encode_all, encode_labels
@@ -24,6 +30,12 @@ ARRAYS = (
     "class_count", "class_prior", "class_embeddings", "prototypes", "v_mean", "v_covariance",
     "trained",
 )  # fmt: skip
+# Attributes of `region` and `novelty` that are arrays; older archives have none of them.
+PARTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "region": (Region, ("center", "components", "variances", "limits")),
+    "novelty": (Novelty, ("mean", "scale", "quantiles")),
+}
+LIMITS = ("low", "high", "integer")
 # Values of a row, at most; a larger number was made to exhaust memory.
 MAX_ROW = 2**22
 
@@ -33,8 +45,14 @@ def encode_model(model: FittedModel) -> tuple[dict[str, Any], Tensors]:
     module, rows = model.module, model.rows
     weights = module.state_dict()
     tensors: Tensors = {name: np.asarray(getattr(model, name)) for name in ARRAYS}
-    tensors |= {"shift": rows.shift, "scale": rows.scale}
+    tensors |= {"shift": rows.shift, "scale": rows.scale, "kl_v": model.kl_v}
+    tensors |= {f"relative.{name}": value for name, value in vars(model.relative).items()}
+    if model.class_weight is not None:
+        tensors["class_weight"] = model.class_weight
+    if rows.limits is not None:
+        tensors |= {f"limits.{name}": getattr(rows.limits, name) for name in LIMITS}
     tensors |= {f"module.{name}": value.cpu().numpy() for name, value in weights.items()}
+    tensors |= _encode_parts(model)
     sizes = {f.name: getattr(module.sizes, f.name) for f in fields(Architecture)}
     manifest = {
         "module": {
@@ -52,6 +70,8 @@ def encode_model(model: FittedModel) -> tuple[dict[str, Any], Tensors]:
             "columns": encode_columns(rows.columns),
         },
         "classes": encode_labels(model.classes),
+        "temperature": dict(model.temperature),
+        "background_prior": model.background_prior,
     }
     return manifest, tensors
 
@@ -84,6 +104,7 @@ def decode_model(
         scale=tensors["scale"],
         value_range=(float(rows["value_range"][0]), float(rows["value_range"][1])),
         columns=columns,
+        limits=_decode_limits(tensors, shapes["input_shape"]),
     )
     if spec.dtype not in (np.float64, np.float32, np.uint8):
         raise ArchiveError(f"The archive has rows of dtype {spec.dtype}, which no fit takes.")
@@ -91,14 +112,70 @@ def decode_model(
     if math.prod(spec.row_shape) != n_values:
         raise ArchiveError("The shapes of a row disagree in the archive.")
     dtype = str(module.like.dtype).removeprefix("torch.")
+    arrays: dict[str, Any] = {name: tensors[name] for name in ARRAYS} | _styles(tensors)
     model = FittedModel(
         module=for_inference(module.to(resolve_device(device, dtype))),
         rows=spec,
         classes=decode_labels(manifest["classes"], "classes"),
-        **{name: tensors[name] for name in ARRAYS},
+        **arrays,
+        **_decode_parts(manifest, tensors),
+        class_weight=tensors.get("class_weight"),
     )
     _check_arrays(model)
+    _check_parts(model)
     return model
+
+
+def _encode_parts(model: FittedModel) -> Tensors:
+    """Return the arrays by which probabilities and rejections depend on the row."""
+    tensors: Tensors = {"background": model.background} if len(model.background) else {}
+    for part, (_, names) in PARTS.items():
+        value = getattr(model, part)
+        if value is not None:
+            tensors |= {f"{part}.{name}": np.asarray(getattr(value, name)) for name in names}
+    return tensors
+
+
+def _decode_parts(manifest: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
+    """Return the attributes of a model that archives of older versions lack."""
+    parts: dict[str, Any] = {}
+    for part, (cls, names) in PARTS.items():
+        if f"{part}.{names[0]}" in tensors:
+            parts[part] = cls(*(tensors[f"{part}.{name}"] for name in names))
+    if "temperature" in manifest:
+        parts["temperature"] = {rule: float(manifest["temperature"][rule]) for rule in RULES}
+    if "background" in tensors:
+        parts["background"] = tensors["background"]
+        parts["background_prior"] = float(manifest["background_prior"])
+    return parts
+
+
+def _decode_limits(tensors: Tensors, input_shape: tuple[int, ...]) -> Limits | None:
+    """Return what the columns of an array can hold; None for an archive without it."""
+    if "limits.low" not in tensors:
+        return None
+    limits = Limits(**{name: tensors[f"limits.{name}"] for name in LIMITS})
+    low, high, integer = limits.low, limits.high, limits.integer
+    if (
+        any(values.shape != input_shape for values in (low, high, integer))
+        or [str(values.dtype) for values in (low, high, integer)] != ["float64", "float64", "bool"]
+        or not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all()
+    ):
+        raise ArchiveError("The ranges of the columns are damaged in the archive.")
+    return limits
+
+
+def _styles(tensors: Tensors) -> dict[str, Any]:
+    """Return what the archive says about v; older ones hold its moments only."""
+    moments = tensors["v_mean"], tensors["v_covariance"]
+    if "kl_v" not in tensors:
+        n_equivariant = moments[0].shape[1]
+        return {"kl_v": np.full(n_equivariant, np.nan), "relative": relative_to_moments(moments)}
+    parts = {f.name: tensors[f"relative.{f.name}"] for f in fields(RelativeStyles)}
+    relative = RelativeStyles(**parts)
+    if not relative.fits(*moments[0].shape):
+        raise ArchiveError("The shapes of the distribution of v disagree in the archive.")
+    return {"kl_v": tensors["kl_v"], "relative": relative}
 
 
 def _check_sizes(shapes: dict[str, Any], sizes: Architecture, tensors: Tensors) -> None:
@@ -107,11 +184,13 @@ def _check_sizes(shapes: dict[str, Any], sizes: Architecture, tensors: Tensors) 
         raise ArchiveError(f"The archive has an unknown likelihood, {shapes['likelihood']!r}.")
     n_r, n_v = shapes["n_latents"]
     first, second = sizes.hidden
+    of_posterior = sizes.posterior_hidden or sizes.hidden
     expected = {
         "invariant.hidden.weight": (second, first),
         "decoder.dense_r.weight": (second, n_r),
         "decoder.dense_v.weight": (second, n_v),
-        "posterior.output.weight": (shapes["n_classes"], second),
+        "posterior.hidden.1.weight": of_posterior[::-1],
+        "posterior.output.weight": (shapes["n_classes"], of_posterior[1]),
     }
     is_image = len(shapes["input_shape"]) == 3
     given = (sizes.invariant_body, sizes.equivariant_body, sizes.posterior_body)
@@ -126,6 +205,25 @@ def _check_sizes(shapes: dict[str, Any], sizes: Architecture, tensors: Tensors) 
         raise ArchiveError("The archive has rows or networks larger than any that fit in memory.")
     if max(sizes.filters) ** 2 > 4 * largest or sizes.kernel_size > 99 or sizes.dense**2 > MAX_ROW:
         raise ArchiveError("The sizes of the networks disagree with the weights.")
+    if is_image and sizes.is_residual:
+        _check_residual(sizes, tensors)
+
+
+def _check_residual(sizes: Architecture, tensors: Tensors) -> None:
+    """Raise unless the widths and the depth of residual bodies are those of the weights."""
+    expected = [width for width in sizes.widths[1:] for _ in range(min(sizes.depth, len(tensors)))]
+    for name in ("invariant", "posterior"):
+        first, blocks = (
+            f"module.{name}.body.0.0.weight",
+            re.compile(rf"module\.{name}\.body\.0\.\d+\.branch\.0\.weight"),
+        )
+        if getattr(sizes, f"{name}_body") is not None:
+            continue
+        found = sorted(len(tensors[key]) for key in tensors if blocks.fullmatch(key))
+        if sorted(expected) != found or sizes.widths[:1] != tensors[first].shape[:1]:
+            raise ArchiveError(
+                f"The sizes of the networks disagree with the weights ({name}.body)."
+            )
 
 
 def _check_layout(shapes: dict[str, Any], columns: Columns | None, tensors: Tensors) -> None:
@@ -154,11 +252,36 @@ def _check_arrays(model: FittedModel) -> None:
         "prototypes": (n, n_r),
         "v_mean": (n, n_v),
         "v_covariance": (n, n_v, n_v),
-        "trained": (model.module.n_classes,),
+        "trained": (model.module.n_classes - len(model.background),),
     }
     for name, shape in expected.items():
         if getattr(model, name).shape != shape:
             raise ArchiveError(f"{name} has the shape {getattr(model, name).shape} in the archive; "
                                f"expected {shape}.")  # fmt: skip
+    weight = model.class_weight
+    if weight is not None and (weight.shape != (n,) or not (weight > 0).all()):
+        raise ArchiveError("The weights of the classes are damaged in the archive.")
     if not np.isin(model.trained, np.arange(n)).all():
         raise ArchiveError("The archive names trained classes that it does not have.")
+
+
+def _check_parts(model: FittedModel) -> None:
+    """Raise unless temperatures, region and novelty are possible ones."""
+    finite = [np.asarray(list(model.temperature.values())), np.asarray(model.background_prior)]
+    n_inputs = math.prod(model.module.input_shape)
+    if model.region is not None:
+        n_components = len(model.region.variances)
+        shapes = [(n_inputs,), (n_components, n_inputs), (n_components,), (3,)]
+        finite += [getattr(model.region, name) for name in PARTS["region"][1]]
+        if [array.shape for array in finite[2:]] != shapes:
+            raise ArchiveError("The shapes of the region of the training rows disagree.")
+    if model.novelty is not None:
+        n_statistics = 5 if len(model.background) else 3
+        arrays = [getattr(model.novelty, name) for name in PARTS["novelty"][1]]
+        if [array.shape for array in arrays[:2]] != [(n_statistics,)] * 2 or arrays[2].ndim != 1:
+            raise ArchiveError("The shapes of the scores of known rows disagree.")
+        finite += arrays
+    if not all(np.isfinite(array).all() for array in finite) or min(finite[0]) <= 0:
+        raise ArchiveError("Temperatures, region and scores of an archive have to be finite.")
+    if len(model.background) and model.background.shape[1:] != (model.module.n_latents[0],):
+        raise ArchiveError("The prototypes of rows of no class have another size.")

@@ -28,11 +28,13 @@ from ..model.distributions import kl_v, likelihood_x
 from ..model.module import EquiVAEModule
 from ..model.rules import class_logits
 from .float64 import for_float64
+from .relative import relative_to_class
 
 # Names of the inputs and of the output of each graph.
 WHAT = {
     "predict_proba": (["X"], "probabilities"),
     "transform": (["X"], "Z"),
+    "novelty_function": (["X"], "scores"),
     "decode": (["r", "v"], "X"),
 }
 # The oldest version of the operators that PyTorch's exporter writes: most runtimes read it.
@@ -76,33 +78,41 @@ class _Bounds:
 class _FromRows(nn.Module):
     """From rows in the user's units to probabilities or representations."""
 
-    def __init__(self, model: FittedModel, what: str, rule: str, representation: str):
+    def __init__(
+        self, model: FittedModel, what: str, rule: str, representation: str, offset: float
+    ):
         super().__init__()
         self.model, self.module = model, model.module
         self.what, self.rule, self.representation = what, rule, representation
+        self.offset = offset
 
     def forward(self, X: Tensor) -> Tensor:
-        """Return probabilities (n, n_classes) or representations (n, n_components)."""
+        """Return probabilities (n, n_classes), representations (n, n_components) or scores."""
         module = self.model.module
         x = self.model.rows.normalize(X.flatten(1), module.like.dtype)
         if self.what == "predict_proba":
-            return self._logits(x).softmax(dim=1)
+            return self.model.probabilities(x, self._logits(x))
+        if self.what == "novelty_function":
+            return self.model.novelty_scores(x) - self.offset
         if self.representation == "invariant":
             return module.f_inv(x)
         prototypes = self.model.tensor(self.model.prototypes)
-        v = module.encode(x, prototypes[self._logits(x).argmax(dim=1)]).mean
+        codes = self._logits(x).argmax(dim=1)
+        v = module.encode(x, prototypes[codes]).mean
+        if self.representation == "latent":
+            return torch.cat([prototypes[codes], v], dim=1)
+        v = relative_to_class(self.model.relative, v, codes)
         return v if self.representation == "equivariant" else torch.cat([module.f_inv(x), v], 1)
 
     def _logits(self, x: Tensor) -> Tensor:
         model = self.model
         if self.rule != "likelihood":
             return model.class_logits(x, self.rule)
-        with np.errstate(divide="ignore"):
-            log_prior = model.tensor(np.log(model.class_prior))
-        prototypes, trained = model.tensor(model.prototypes), torch.from_numpy(model.trained)
+        prototypes, log_prior, trained = model.with_background()
         bounds = _Bounds(model.module, prototypes.nan_to_num()[trained], log_prior[trained])
         module = cast(EquiVAEModule, bounds)
-        return class_logits(module, x, prototypes, log_prior, "posterior", trained)
+        scaling = model.scaling(self.rule)
+        return class_logits(module, x, prototypes, log_prior, "posterior", trained, scaling)
 
 
 class _ToRows(nn.Module):
@@ -120,6 +130,10 @@ class _ToRows(nn.Module):
         if rows.is_image:
             X = X.permute(0, 2, 3, 1)
         X = X.reshape(-1, *rows.row_shape)
+        limits = rows.limits if rows.columns is None else rows.columns.limits
+        if limits is not None:
+            low, high = (torch.from_numpy(bound) for bound in limits.bounds)
+            X = torch.where(torch.from_numpy(limits.integer), X.round(), X).clamp(low, high)
         if rows.dtype == np.uint8:
             X = X.round().clamp(0, 255)
         return X.to(_torch_dtype(rows))
@@ -133,7 +147,12 @@ def _torch_dtype(rows: RowSpec) -> torch.dtype:
 
 
 def make_onnx(
-    model: FittedModel, what: str, rule: str, representation: str, opset: int = OPSET
+    model: FittedModel,
+    what: str,
+    rule: str,
+    representation: str,
+    opset: int = OPSET,
+    offset: float = 0.0,
 ) -> Any:
     """Return a graph of a fitted model.
 
@@ -141,14 +160,16 @@ def make_onnx(
     ----------
     model : FittedModel
         The model.
-    what : {"predict_proba", "transform", "decode"}
+    what : {"predict_proba", "transform", "novelty_function", "decode"}
         What the graph computes.
     rule : {"prototype", "posterior", "likelihood"}
         How classes are predicted.
-    representation : {"invariant", "equivariant", "both"}
+    representation : {"invariant", "equivariant", "both", "latent"}
         What "transform" computes.
     opset : int, default=18
         Version of ONNX's operators.
+    offset : float, default=0.0
+        The score below which rows are rejected, which "novelty_function" subtracts.
 
     Returns
     -------
@@ -178,7 +199,7 @@ def make_onnx(
         network = _ToRows(model)
         example = tuple(torch.zeros(3, size, dtype=dtype) for size in model.module.n_latents)
     else:
-        network = _FromRows(model, what, rule, representation)
+        network = _FromRows(model, what, rule, representation, offset)
         example = (torch.zeros(3, *rows.row_shape, dtype=_torch_dtype(rows)),)
     inputs, output = WHAT[what]
     batch = torch.export.Dim("n")
@@ -204,6 +225,8 @@ def make_onnx(
         "predict_with": rule,
         "representation": representation,
         "classes": json.dumps(model.classes.tolist(), default=str),
+        "temperature": json.dumps(dict(model.temperature)),
+        "offset": json.dumps(offset),
         "versions": json.dumps(
             {
                 "sk_equivae": __version__,
@@ -217,13 +240,16 @@ def make_onnx(
     return proto
 
 
-def write_onnx(path: Path, model: FittedModel, what: str, rule: str, representation: str) -> None:
+def write_onnx(
+    path: Path, model: FittedModel, what: str, rule: str, representation: str, offset: float
+) -> None:
     """Write a graph of a fitted model to a file, as a whole or not at all."""
     if what not in WHAT:
         raise ValueError(
             f"what should be one of {list(WHAT)}; got {what!r}. Pass what the graph shall compute."
         )
-    write_whole(path, make_onnx(model, what, rule, representation).SerializeToString())
+    graph = make_onnx(model, what, rule, representation, offset=offset)
+    write_whole(path, graph.SerializeToString())
 
 
 def _import_onnxscript() -> Any:

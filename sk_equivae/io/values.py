@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from ..files.errors import ArchiveError
-from ..training.augment import RandomAffine, SwapFeatures
+from ..training.augment import SwapFeatures
+from ..training.pictures import Photographic, RandomAffine
 from ..training.pseudo_labels import Alignment, Discriminant, Experts, Graph
 from ..training.settings import Networks, Objective
 
@@ -23,6 +24,7 @@ SETTINGS: dict[str, type[BaseEstimator]] = {
         Objective,
         Networks,
         RandomAffine,
+        Photographic,
         SwapFeatures,
         Alignment,
         Graph,
@@ -54,6 +56,9 @@ def encode(value: Any, path: str) -> Any:
     if isinstance(value, tuple | list):
         items = [encode(item, f"{path}.{i}") for i, item in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
+    if isinstance(value, dict):
+        pairs = ([encode(key, path), encode(item, path)] for key, item in value.items())
+        return {"dict": list(pairs)}
     if isinstance(value, np.random.RandomState):
         name, keys, *rest = value.get_state(legacy=True)
         return {"RandomState": [name, np.asarray(keys).tolist(), *rest]}
@@ -86,6 +91,8 @@ def decode(value: Any, path: str, objects: dict[str, Any]) -> Any:
     ((kind, content),) = value.items()
     if kind == "tuple" and isinstance(content, list):
         return tuple(decode(content, path, objects))
+    if kind == "dict" and isinstance(content, list):
+        return _dict(content, path)
     if kind == "float" and content in ("nan", "inf", "-inf"):
         return float(content)
     if kind == "RandomState":
@@ -108,6 +115,16 @@ def decode_all(values: dict[str, Any], objects: dict[str, Any], prefix: str = ""
         name: decode(value, prefix + name.replace("__", "."), objects)
         for name, value in values.items()
     }
+
+
+def _dict(content: list[Any], path: str) -> dict[Any, Any]:
+    """Return a dict such as `class_weight`, from labels to numbers."""
+    for pair in content:
+        if not (isinstance(pair, list) and len(pair) == 2) or not all(
+            isinstance(value, bool | str | int | float) for value in pair
+        ):
+            raise ArchiveError(f"The value of {path} is no dict from labels to numbers.")
+    return {key: item for key, item in content}  # noqa: C416
 
 
 def _random_state(content: Any, path: str) -> np.random.RandomState:

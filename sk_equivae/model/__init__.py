@@ -1,7 +1,7 @@
 """The model of the paper in plain PyTorch: densities, networks, complements, bounds, rules.
 
-Reading order: `distributions`, `layers`, `networks`, `randomness`, `module`, `complements`,
-`bounds`, `rules`. Each file imports only from those before it.
+Reading order: `distributions`, `layers`, `residual`, `given`, `networks`, `randomness`,
+`module`, `complements`, `bounds`, `rules`. Each file imports only from those before it.
 """
 
 from .bounds import labeled_elbo, semi_supervised_elbo, unlabeled_elbo

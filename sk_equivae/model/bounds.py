@@ -6,6 +6,7 @@ per row:
 ==================  ========================================================
 `reconstruction`    E_q log p(x | r_y, v)
 `kl_v`              KL[q(v | r_y, x) || p(v)]
+`kl_v_dims`         the same for each dimension of v, a list
 `kl_y`              KL[q(y | x) || p(y)], unlabelled rows
 `log_p_y`           log p(y), labelled rows
 `elbo`              reconstruction - kl_v - kl_y + log_p_y (Eq. 7)
@@ -18,17 +19,21 @@ import torch
 from torch import Tensor
 
 from .complements import ComplementPool
-from .distributions import kl_v, kl_y
+from .distributions import kl_v, kl_v_dims, kl_y
 from .module import EquiVAEModule
 
 TERMS = ("elbo", "reconstruction", "kl_v", "kl_y", "log_p_y")
 
 
 class LatentTerms(NamedTuple):
-    """The two terms of the bounds that depend on v, one value per pair of a row and a class."""
+    """The two terms of the bounds that depend on v, one value per pair of a row and a class.
+
+    `kl_v_dims` divides the second one among the dimensions of v; for information only.
+    """
 
     reconstruction: Tensor
     kl_v: Tensor
+    kl_v_dims: Tensor = torch.zeros(0)
 
 
 def latent_terms(
@@ -63,7 +68,7 @@ def latent_terms(
     if generator is not None:
         noise = torch.randn(v.shape, generator=generator, device=x.device, dtype=x.dtype)
         v = v + q_v.stddev * noise
-    return LatentTerms(module.decode(r, v).log_prob(x), kl_v(q_v))
+    return LatentTerms(module.decode(r, v).log_prob(x), kl_v(q_v), kl_v_dims(q_v).detach())
 
 
 def labeled_elbo(terms: LatentTerms, log_p_y: Tensor) -> Tensor:
@@ -149,6 +154,8 @@ def semi_supervised_elbo(
 
     The weights turn the two sums over the batch into estimates of the sums over the data.
     A row is decoded only if it enters the bound, and only at classes with non-zero q(y | x).
+    Classes without other rows have no r_y (Eq. 2), and are left out: an unlabelled row then has
+    the rest of its classes, a labelled row does not enter the bound.
 
     Parameters
     ----------
@@ -175,10 +182,12 @@ def semi_supervised_elbo(
     Returns
     -------
     terms : dict of str to Tensor
-        One scalar for each name in `TERMS`.
+        One scalar for each name in `TERMS`, and `kl_v_dims` of shape (n_equivariant,).
     """
     rows, classes = _pairs(y, q_y, counted)  # (n_pairs,)
-    r = module.invariant.head(pool.mean(rows, classes, generator))  # (n_pairs, n_invariant)
+    mean, found = pool.mean(rows, classes, generator)
+    q_y, possible = _possible(q_y, rows, classes, found)
+    r = module.invariant.head(mean)  # (n_pairs, n_invariant)
     # each row is embedded once, however many classes it is decoded at
     place = torch.zeros_like(y)
     place[counted.rows] = torch.arange(len(counted.rows), device=y.device)
@@ -186,19 +195,23 @@ def semi_supervised_elbo(
     h = module.equivariant.embed(seen[counted.rows])[place[rows]]  # (n_pairs, n_hidden)
     of_pairs = latent_terms(module, x[rows], h, r, generator)
     empty = torch.zeros_like(q_y)
-    terms = LatentTerms(*(empty.index_put((rows, classes), term) for term in of_pairs))  # (n, K)
+    pairs = (rows, classes)
+    terms = LatentTerms(*(empty.index_put(pairs, term) for term in of_pairs[:2]))  # (n, K)
     # q(y | x) of a labelled row is one-hot, so the sum picks the term of its class
-    expected = LatentTerms(*((q_y * term).sum(dim=1) for term in terms))  # (n,)
+    expected = LatentTerms(*((q_y * term).sum(dim=1) for term in terms[:2]))  # (n,)
     log_p_y = log_prior[y.clamp(min=0)]
-    labeled = counted.labeled * labeled_elbo(expected, log_p_y)
-    unlabeled = counted.unlabeled * unlabeled_elbo(terms, q_y, log_prior)
-    weight = counted.labeled + counted.unlabeled
+    of_labeled, of_unlabeled = counted.labeled * possible, counted.unlabeled * possible
+    labeled = of_labeled * labeled_elbo(expected, log_p_y)
+    unlabeled = of_unlabeled * unlabeled_elbo(terms, q_y, log_prior)
+    weight = of_labeled + of_unlabeled
+    of_pair = (weight[:, None] * q_y.detach())[pairs]  # (n_pairs,)
     return {
         "elbo": labeled.sum() + unlabeled.sum(),
         "reconstruction": (weight * expected.reconstruction).sum(),
         "kl_v": (weight * expected.kl_v).sum(),
-        "kl_y": (counted.unlabeled * kl_y(q_y, log_prior)).sum(),
-        "log_p_y": (counted.labeled * log_p_y).sum(),
+        "kl_v_dims": of_pair @ of_pairs.kl_v_dims,
+        "kl_y": (of_unlabeled * kl_y(q_y, log_prior)).sum(),
+        "log_p_y": (of_labeled * log_p_y).sum(),
     }
 
 
@@ -209,3 +222,12 @@ def _pairs(y: Tensor, q_y: Tensor, counted: CountedRows) -> tuple[Tensor, Tensor
     is_counted = torch.zeros_like(counted.labeled).index_fill(0, counted.rows, 1.0)
     rows, classes = (q_y.detach() * is_counted[:, None]).nonzero(as_tuple=True)
     return rows, classes
+
+
+def _possible(q_y: Tensor, rows: Tensor, classes: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+    """Return q(y | x) without classes that have no r_y, and whether any class is left per row."""
+    lost = torch.zeros_like(q_y, dtype=torch.bool).index_put((rows, classes), ~found)
+    rest = q_y.masked_fill(lost, 0.0)
+    total = rest.sum(dim=1, keepdim=True)
+    rest = rest / total.clamp(min=torch.finfo(q_y.dtype).tiny)
+    return torch.where(lost.any(dim=1, keepdim=True), rest, q_y), (total > 0)[:, 0]

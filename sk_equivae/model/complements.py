@@ -1,6 +1,7 @@
 """Complements: the other rows of a class, in the same batch, that r_y is computed from (Eq. 2)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -117,12 +118,27 @@ def leave_one_out(h: Tensor, codes: Tensor, n_classes: int) -> tuple[Tensor, Ten
     )
 
 
+class Means(NamedTuple):
+    """Mean embeddings of pairs of a row and a class, and whether there is one.
+
+    Attributes
+    ----------
+    mean : Tensor of shape (n_pairs, n_hidden)
+        Mean embedding of m other rows of the class; 0 if there are none.
+    found : Tensor of shape (n_pairs,)
+        Whether there are such rows.
+    """
+
+    mean: Tensor
+    found: Tensor
+
+
 @dataclass
 class ComplementPool:
     """The complements that a batch offers, and a fallback for classes without any.
 
-    For a class without other rows in the batch, r_y is computed from the mean embedding of
-    earlier batches, or from the row itself if there is no such mean.
+    For a class without other rows in the batch, r_y is computed from the mean embedding of the
+    labelled rows of an earlier batch, unless the row itself may be one of them.
 
     Parameters
     ----------
@@ -130,25 +146,30 @@ class ComplementPool:
         Embeddings of the rows of the batch; each row is embedded once.
     codes : Tensor of shape (n_rows,)
         The class of each row; -1 for rows that are never complements.
+    y : Tensor of shape (n_rows,)
+        The class of each row that may be part of `last_means`, else -1.
     m_max : int
         Largest number of complements to average.
     draw : bool
         Draw m at random, as in training. Otherwise m is m_max.
     last_means : Tensor of shape (n_classes, n_hidden)
-        Mean embedding of each class in earlier batches.
+        Mean embedding of the labelled rows of each class in earlier batches.
     seen : Tensor of shape (n_classes,)
         Whether a class has such a mean.
     """
 
     h: Tensor
     codes: Tensor
+    y: Tensor
     m_max: int
     draw: bool
     last_means: Tensor
     seen: Tensor
 
-    def mean(self, rows: Tensor, classes: Tensor, generator: torch.Generator) -> Tensor:
+    def mean(self, rows: Tensor, classes: Tensor, generator: torch.Generator) -> Means:
         """Return the mean embedding for each pair of a row and a class (Eq. 2).
+
+        No row is part of its own mean.
 
         Parameters
         ----------
@@ -159,11 +180,13 @@ class ComplementPool:
 
         Returns
         -------
-        mean : Tensor of shape (n_pairs, n_hidden)
-            Mean embedding of m other rows of the class.
+        means : Means
+            One mean embedding per pair, where the class has other rows.
         """
         m = draw_m(self.m_max, generator) if self.draw else self.m_max
         weights = complements(rows, classes, self.codes, m, self.m_max, generator).to(self.h.dtype)
-        alone = weights.sum(dim=1, keepdim=True) == 0
-        fallback = torch.where(self.seen[classes, None], self.last_means[classes], self.h[rows])
-        return torch.where(alone, fallback, weights @ self.h)  # (n_pairs, n_hidden)
+        alone = weights.sum(dim=1) == 0
+        remembered = self.seen[classes] & (self.y[rows] != classes)
+        fallback = self.last_means[classes] * remembered[:, None]
+        mean = torch.where(alone[:, None], fallback, weights @ self.h)  # (n_pairs, n_hidden)
+        return Means(mean, ~alone | remembered)

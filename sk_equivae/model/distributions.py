@@ -5,6 +5,7 @@ p(v)                   :func:`prior_v`, a unit normal
 q(v | r_y, x)          :func:`posterior_v`, a diagonal normal (Eq. 3)
 p(x | r_y, v)          :func:`likelihood_x`, independent features
 KL[q(v | ...) || p(v)] :func:`kl_v`
+its dimensions         :func:`kl_v_dims`
 KL[q(y | x) || p(y)]   :func:`kl_y`
 =====================  =====================================================
 
@@ -54,14 +55,8 @@ LIKELIHOODS: dict[str, Callable[[Tensor, Tensor], Distribution]] = {
 }
 
 
-class ObservedFeatures(Independent[Distribution]):
-    """Independent features of tabular rows; NaN is missing, and left out of the log-density."""
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """Return the log-density of the observed features, one value per row."""
-        missing = x.isnan()
-        density = self.base_dist.log_prob(x.masked_fill(missing, 0.0))
-        return density.masked_fill(missing, 0.0).sum(dim=-1)
+class Features(Independent[Distribution]):
+    """Independent features, of which rows can be drawn with a generator."""
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Return drawn rows; the generator is on the CPU."""
@@ -72,9 +67,19 @@ class ObservedFeatures(Independent[Distribution]):
         return (uniform < self.mean).to(self.mean)
 
 
+class ObservedFeatures(Features):
+    """Independent features of tabular rows; NaN is missing, and left out of the log-density."""
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Return the log-density of the observed features, one value per row."""
+        missing = x.isnan()
+        density = self.base_dist.log_prob(x.masked_fill(missing, 0.0))
+        return density.masked_fill(missing, 0.0).sum(dim=-1)
+
+
 def likelihood_x(
     name: str, output: Tensor, scale: Tensor, layout: Layout | None = None
-) -> Distribution:
+) -> Features | MixedColumns:
     r"""Return the likelihood :math:`p(x | r_y, v)` of independent features.
 
     Parameters
@@ -90,20 +95,31 @@ def likelihood_x(
 
     Returns
     -------
-    likelihood : Distribution
-        One distribution per row.
+    likelihood : Features or MixedColumns
+        One distribution per row; `draw` draws rows.
     """
     if layout is not None:
         return MixedColumns(output, scale, layout)
     features = LIKELIHOODS[name](output, scale)
     if output.ndim == 2:
         return ObservedFeatures(features, 1)
-    return Independent(features, output.ndim - 1)
+    return Features(features, output.ndim - 1)
 
 
 def kl_v(q_v: Distribution) -> Tensor:
     r"""Return :math:`D_{KL}[q(v|r_y, x) || p(v)]`, one value per row."""
     return kl_divergence(q_v, prior_v(q_v.mean))
+
+
+def kl_v_dims(q_v: Distribution) -> Tensor:
+    """Return the parts of `kl_v` that the dimensions of v contribute, of shape (n, n_equivariant).
+
+    A dimension near 0 is not used: it tells nothing about a row.
+    """
+    assert isinstance(q_v, Independent)
+    prior = prior_v(q_v.mean)
+    assert isinstance(prior, Independent)
+    return kl_divergence(q_v.base_dist, prior.base_dist)
 
 
 def kl_y(q_y: Tensor, log_prior: Tensor) -> Tensor:

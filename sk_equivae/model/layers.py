@@ -1,8 +1,9 @@
-"""Convolutions that are fast on a CPU. Nothing here is specific to the model.
+"""Convolutions that are fast on a CPU, and initial weights. Nothing here is specific to the model.
 
 Every layer returns the same numbers as the PyTorch layer it derives from.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -147,12 +148,40 @@ def run_fused(layers: Iterable[nn.Module], x: Tensor) -> Tensor:
 
     Rectifiers are applied in place. Both save passes over memory.
     """
-    layers = list(layers)
-    for layer, following in zip(layers, [*layers[1:], None], strict=True):
+    for layer, following in itertools.pairwise([*layers, None]):
         if isinstance(layer, Conv) and isinstance(following, nn.BatchNorm2d):
             x = layer.fused(x, following)
         elif isinstance(layer, nn.ReLU):
             x = x.relu_()
-        elif not isinstance(layer, nn.BatchNorm2d):
+        elif layer is not None and not isinstance(layer, nn.BatchNorm2d):
             x = layer(x)
     return x
+
+
+def output_layer(n_inputs: int, n_outputs: int) -> nn.Linear:
+    """Return a linear layer that is not followed by a rectifier."""
+    layer = nn.Linear(n_inputs, n_outputs)
+    layer.is_output = True  # type: ignore[assignment]
+    return layer
+
+
+def initialize(module: nn.Module, generator: torch.Generator) -> None:
+    r"""Draw the weights by He initialisation, with the actual number of inputs per output.
+
+    The variance of a weight is :math:`2 / n_{in}`, or :math:`1 / n_{in}` in an
+    `output_layer`. :math:`n_{in}` counts the inputs that an output depends on: a quarter of
+    the kernel in a transposed convolution of stride 2, and less near the border of a small
+    grid. Counting the whole kernel would make the decoder's output too small, and the
+    posterior would stay collapsed for several epochs.
+    """
+    for layer in module.modules():
+        if isinstance(layer, Conv | UpConv):
+            fan_in = layer.fan_in
+        elif isinstance(layer, nn.Linear):
+            fan_in = layer.in_features
+        else:
+            continue
+        gain = 1.0 if getattr(layer, "is_output", False) else 2.0
+        nn.init.normal_(layer.weight, std=math.sqrt(gain / fan_in), generator=generator)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)

@@ -19,15 +19,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Distribution
 
-from .distributions import likelihood_x, posterior_v
-from .mixed import Layout, fill_missing
-from .networks import (
-    Architecture,
-    initialize,
-    make_body,
-    make_decoder_body,
-    output_layer,
-)
+from .distributions import Features, likelihood_x, posterior_v
+from .layers import initialize, output_layer
+from .mixed import Layout, MixedColumns, fill_missing
+from .networks import Architecture, make_body, make_decoder_body
 from .randomness import dropout, private_global_generator
 
 Latents = tuple[int, int]
@@ -55,7 +50,7 @@ class InvariantEncoder(WithBody):
     ):
         super().__init__()
         self.body, n_features = make_body(
-            sizes.invariant_body, input_shape, sizes, sizes.batch_norm
+            sizes.invariant_body, input_shape, sizes, sizes.batch_norm, sizes.is_residual
         )
         self.dense = nn.Linear(n_features, sizes.hidden[0])
         self.hidden = nn.Linear(*sizes.hidden)
@@ -105,12 +100,13 @@ class LabelPosterior(WithBody):
     ):
         super().__init__()
         self.body, n_features = make_body(
-            sizes.posterior_body, input_shape, sizes, sizes.batch_norm
+            sizes.posterior_body, input_shape, sizes, sizes.batch_norm, sizes.is_residual
         )
-        first, second = sizes.hidden
-        self.dense = nn.Linear(n_features, first)
+        n_embedding = sizes.hidden[0]
+        first, second = sizes.posterior_hidden or sizes.hidden
+        self.dense = nn.Linear(n_features, n_embedding)
         self.hidden = nn.ModuleList(
-            [nn.Linear(first + n_invariant, first), nn.Linear(first, second)]
+            [nn.Linear(n_embedding + n_invariant, first), nn.Linear(first, second)]
         )
         self.output = output_layer(second, n_classes)
         self.dropout = sizes.dropout
@@ -259,7 +255,7 @@ class EquiVAEModule(nn.Module):
         """Return q(v | r_y, x) (Eq. 3)."""
         return self.equivariant(self.equivariant.embed(x), r)
 
-    def decode(self, r: Tensor, v: Tensor) -> Distribution:
+    def decode(self, r: Tensor, v: Tensor) -> Features | MixedColumns:
         """Return p(x | r_y, v) (Eq. 1)."""
         output, scale = self.decoder(r, v), self.decoder.scale
         return likelihood_x(self.likelihood, output, scale, self.layout)

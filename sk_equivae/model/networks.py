@@ -5,7 +5,6 @@ in a mirrored one. Users may replace them: :func:`make_body` and :func:`make_dec
 say what such a network must do.
 """
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .given import output_for_zeros, own_network
 from .layers import Conv, UpConv, run_fused
+from .residual import ResidualBody
 
 # The convolutions end in a grid of about this size. Larger grids are pooled to it, so that
 # the number of parameters does not grow with the image.
@@ -40,6 +41,12 @@ class Architecture:
         Batch normalisation in the bodies that classify, and dropout in q(y | x).
     first_log_variance, log_scale_rate, min_scale : float
         Initial log-variance of q(v | r_y, x); speed and lower limit of a Gaussian's scale.
+    posterior_hidden : tuple of int or None
+        Units of the two dense layers of q(y | x) after its embedding; None for `hidden`.
+    decoder_dense : bool
+        Whether a dense layer precedes the decoder's transposed convolutions.
+    body, widths, depth : str, tuple of int and int
+        "residual" for a `ResidualBody` in the networks that classify, and its sizes; or "paper".
     invariant_body, equivariant_body, posterior_body, decoder : module, callable or None
         Networks of the user; None for those of the paper.
     """
@@ -53,6 +60,11 @@ class Architecture:
     first_log_variance: float = -3.0
     log_scale_rate: float = 10.0
     min_scale: float = 0.1
+    posterior_hidden: tuple[int, int] | None = None
+    decoder_dense: bool = True
+    body: str = "paper"
+    widths: tuple[int, ...] = (16, 32, 64, 128)
+    depth: int = 1
     invariant_body: Body = None
     equivariant_body: Body = None
     posterior_body: Body = None
@@ -63,6 +75,11 @@ class Architecture:
         """Whether any network was given by the user."""
         bodies = (self.invariant_body, self.equivariant_body, self.posterior_body, self.decoder)
         return any(body is not None for body in bodies)
+
+    @property
+    def is_residual(self) -> bool:
+        """Whether the networks that classify have a residual body."""
+        return self.body == "residual"
 
 
 def strides(height: int, width: int, n_layers: int = 5) -> tuple[int, ...]:
@@ -130,11 +147,17 @@ class ConvDecoderBody(nn.Module):
         channels, height, width = output_shape
         n_filters = sizes.filters[::-1]  # (64, 64, 32, 16, 8)
         grids = _grids(height, width, len(n_filters))[::-1]
-        self.start = (n_filters[0], *(min(s, MAX_GRID) for s in grids[0]))
+        start = tuple(min(s, MAX_GRID) for s in grids[0])
+        if sizes.decoder_dense:
+            self.start = (n_filters[0], *start)
+            self.dense: nn.Module = nn.Linear(n_inputs, math.prod(self.start))
+        else:
+            self.start = (_channels(n_inputs, start), *start)
+            self.dense = nn.Identity()
         self.grid = grids[0]
-        self.dense = nn.Linear(n_inputs, math.prod(self.start))
         kernel_size = _kernel_size(sizes, height, width)
         layers: list[nn.Module] = []
+        n_filters = (self.start[0], *n_filters[1:])
         for i, stride in enumerate(strides(height, width, len(n_filters))[:0:-1]):
             before, after = n_filters[i : i + 2]
             if stride == 2:
@@ -151,6 +174,16 @@ class ConvDecoderBody(nn.Module):
         if self.grid != self.start[1:]:
             x = F.interpolate(x, size=self.grid)
         return self.layers(x)
+
+
+def _channels(n_inputs: int, grid: tuple[int, ...]) -> int:
+    """Return the number of channels if a vector becomes an image of the given size."""
+    if n_inputs % math.prod(grid):
+        raise ValueError(
+            f"Networks(decoder_dense=False) expects the first of `hidden` to be a multiple of "
+            f"{math.prod(grid)} for images of this size; got {n_inputs}."
+        )
+    return n_inputs // math.prod(grid)
 
 
 class DenseBody(nn.Sequential):
@@ -176,35 +209,12 @@ class DenseDecoderBody(nn.Sequential):
         )
 
 
-def _own_network(network: nn.Module | Callable[..., nn.Module], *shapes: object) -> nn.Module:
-    """Return a copy of a module, or the module that a class or function returns."""
-    return copy.deepcopy(network if isinstance(network, nn.Module) else network(*shapes))
-
-
-def _output_for_zeros(name: str, network: nn.Module, in_shape: Shape, expected: str) -> Tensor:
-    """Run a network on two rows of zeros, in eval mode to leave its statistics unchanged."""
-    wanted = f"map a tensor of shape (2, {', '.join(map(str, in_shape))}) to {expected}"
-    training = isinstance(network, nn.Module) and network.training
-    try:
-        with torch.no_grad():
-            if isinstance(network, nn.Module):
-                network.eval()
-            out = network(torch.zeros((2, *in_shape)))
-    except Exception as error:
-        raise ValueError(
-            f"The {name} {type(network).__name__} should {wanted}; it raised: {error}"
-        ) from error
-    if isinstance(network, nn.Module):
-        network.train(training)
-    if not isinstance(out, Tensor):
-        raise ValueError(
-            f"The {name} {type(network).__name__} should {wanted}; got {type(out).__name__}."
-        )
-    return out
-
-
 def make_body(
-    body: Body, input_shape: Shape, sizes: Architecture, batch_norm: bool = False
+    body: Body,
+    input_shape: Shape,
+    sizes: Architecture,
+    batch_norm: bool = False,
+    residual: bool = False,
 ) -> tuple[nn.Module, int]:
     """Return a body for rows of shape `input_shape`, and the number of its outputs.
 
@@ -218,16 +228,19 @@ def make_body(
         `(channels, height, width)` or `(n_features,)`.
     sizes : Architecture
         Sizes of the layers if `body` is None.
-    batch_norm : bool
-        Whether to use batch normalisation if `body` is None.
+    batch_norm, residual : bool
+        If `body` is None and rows are images: whether to use batch normalisation, and whether
+        to use a `ResidualBody`, which always has it.
     """
     if body is not None:
-        own = _own_network(body, input_shape)
+        own = own_network(body, input_shape)
+    elif len(input_shape) == 3 and residual:
+        own = ResidualBody(input_shape, sizes.widths, sizes.depth)
     elif len(input_shape) == 3:
         own = ConvBody(input_shape, sizes, batch_norm)
     else:
         own = DenseBody(input_shape, sizes)
-    out = _output_for_zeros("body", own, input_shape, "(2, ...)")
+    out = output_for_zeros("body", own, input_shape, "(2, ...)")
     if out.ndim < 2 or len(out) != 2:
         raise ValueError(
             f"The body {type(own).__name__} should return one row per row of its input, of "
@@ -255,45 +268,16 @@ def make_decoder_body(
         Sizes of the layers if `body` is None.
     """
     if body is not None:
-        own = _own_network(body, n_inputs, output_shape)
+        own = own_network(body, n_inputs, output_shape)
     elif len(output_shape) == 3:
         own = ConvDecoderBody(n_inputs, output_shape, sizes)
     else:
         own = DenseDecoderBody(n_inputs, output_shape, sizes)
     expected = (2, *output_shape)
-    got = tuple(_output_for_zeros("decoder", own, (n_inputs,), str(expected)).shape)
+    got = tuple(output_for_zeros("decoder", own, (n_inputs,), str(expected)).shape)
     if got != expected:
         raise ValueError(
             f"The decoder {type(own).__name__} should map a tensor of shape (2, {n_inputs}) "
             f"to {expected}; got {got}."
         )
     return own
-
-
-def output_layer(n_inputs: int, n_outputs: int) -> nn.Linear:
-    """Return a linear layer that is not followed by a rectifier."""
-    layer = nn.Linear(n_inputs, n_outputs)
-    layer.is_output = True  # type: ignore[assignment]
-    return layer
-
-
-def initialize(module: nn.Module, generator: torch.Generator) -> None:
-    r"""Draw the weights by He initialisation, with the actual number of inputs per output.
-
-    The variance of a weight is :math:`2 / n_{in}`, or :math:`1 / n_{in}` in an
-    `output_layer`. :math:`n_{in}` counts the inputs that an output depends on: a quarter of
-    the kernel in a transposed convolution of stride 2, and less near the border of a small
-    grid. Counting the whole kernel would make the decoder's output too small, and the
-    posterior would stay collapsed for several epochs.
-    """
-    for layer in module.modules():
-        if isinstance(layer, Conv | UpConv):
-            fan_in = layer.fan_in
-        elif isinstance(layer, nn.Linear):
-            fan_in = layer.in_features
-        else:
-            continue
-        gain = 1.0 if getattr(layer, "is_output", False) else 2.0
-        nn.init.normal_(layer.weight, std=math.sqrt(gain / fan_in), generator=generator)
-        if layer.bias is not None:
-            nn.init.zeros_(layer.bias)

@@ -1,5 +1,7 @@
 """Three rules to compute class probabilities of a row: prototype, posterior and likelihood."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -7,6 +9,24 @@ from .bounds import labeled_elbo, latent_terms
 from .module import EquiVAEModule
 
 RULES = ("prototype", "posterior", "likelihood")
+# A little less than 1, so that rounding does not decide which class comes first.
+ALMOST = 1 - 1e-6
+
+
+class Scaling(NamedTuple):
+    """How logits become those of calibrated probabilities.
+
+    Attributes
+    ----------
+    log_weight : Tensor of shape (n_classes,)
+        What is added to the logits of the prototypes. Outputs after these classes are left out.
+    prototype, rule : float
+        Temperatures of the prototypes and of the rule.
+    """
+
+    log_weight: Tensor
+    prototype: float = 1.0
+    rule: float = 1.0
 
 
 def to_float64(values: Tensor) -> Tensor:
@@ -77,6 +97,7 @@ def class_logits(
     log_prior: Tensor,
     rule: str,
     trained: Tensor | None = None,
+    scaling: Scaling | None = None,
 ) -> Tensor:
     """Return unnormalised log-probabilities of the classes, in float64 and on the CPU.
 
@@ -98,17 +119,23 @@ def class_logits(
         How the probabilities are computed; see `predict_with` of the estimators.
     trained : Tensor of int, optional
         Positions of the classes of training; all classes by default.
+    scaling : Scaling, optional
+        Weights, and the temperatures that logits are divided by; none by default.
 
     Returns
     -------
     logits : Tensor of shape (n, n_classes)
         Unnormalised log-probabilities.
     """
+    if scaling is None:
+        scaling = Scaling(torch.zeros(len(prototypes), dtype=torch.float64))
+    n_classes = len(scaling.log_weight)
     known = ~prototypes.isnan().any(dim=1).cpu()
     r = prototypes.nan_to_num()
     f_inv = module.f_inv(x)
     by_distance = prototype_logits(to_float64(f_inv), to_float64(r))
-    by_distance = by_distance.masked_fill(~known, -torch.inf)
+    by_distance = by_distance.masked_fill(~known, -torch.inf)[:, :n_classes]
+    by_distance = (by_distance + scaling.log_weight) / scaling.prototype
     if rule == "prototype":
         return by_distance
     if trained is None:
@@ -118,8 +145,47 @@ def class_logits(
     else:
         some = trained.to(r.device)
         logits = to_float64(bound_by_class(module, x, r[some], log_prior[some]))
-    logits = logits.masked_fill(~known[trained], -torch.inf)
+    logits = logits.masked_fill(~known[trained], -torch.inf) / scaling.rule
     if len(trained) == len(r):
-        return logits
+        return logits[:, :n_classes]
+    trained = trained[: len(trained) - (len(r) - n_classes)]  # outputs to leave out come last
     left = by_distance[:, trained].logsumexp(dim=1, keepdim=True)
-    return by_distance.index_copy(1, trained, logits.log_softmax(dim=1) + left)
+    divided = logits[:, : len(trained)].log_softmax(dim=1)
+    return by_distance.index_copy(1, trained, divided + left)
+
+
+def mixed_with_prior(p: Tensor, prior: Tensor, share: Tensor) -> Tensor:
+    r"""Return class probabilities drawn towards the prior, in which the same class comes first.
+
+    .. math:: \tilde p(y|x) = (1 - w) \, p(y|x) + w \, p(y)
+
+    where w is the given share, or the largest at which the most probable class remains so.
+
+    Parameters
+    ----------
+    p : Tensor of shape (n, n_classes)
+        Class probabilities.
+    prior : Tensor of shape (n_classes,)
+        p(y).
+    share : Tensor of shape (n,)
+        How much of the prior to take, from 0 to 1.
+
+    Returns
+    -------
+    p : Tensor of shape (n, n_classes)
+        The mixture.
+
+    Examples
+    --------
+    >>> import torch
+    >>> p, prior = torch.tensor([[0.0, 1.0], [0.0, 1.0]]), torch.tensor([0.75, 0.25])
+    >>> mixed_with_prior(p, prior, torch.tensor([0.5, 1.0]))
+    tensor([[0.3750, 0.6250],
+            [0.5000, 0.5000]])
+    """
+    largest, code = p.max(dim=1, keepdim=True)
+    ahead, behind = largest - p, (prior - prior[code]).clamp(min=0.0)
+    # the share at which another class draws level; 1 for classes that are not more frequent
+    level = torch.where(behind > 0, ahead / (ahead + behind), 1.0).amin(dim=1)
+    share = torch.minimum(share, level * ALMOST)[:, None]
+    return (1 - share) * p + share * prior

@@ -12,7 +12,7 @@ from .folds import (
     SemiSupervisedSplit,
 )
 from .labels import hide_labels, semi_supervised_train_test_split
-from .rows import LabeledOnly, SubsampleUnlabeled
+from .rows import LabeledOnly, SubsampleUnlabeled, WithUnlabeled
 from .scorers import held_out_bound, labeled_scorer
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "SemiSupervisedKFold",
     "SemiSupervisedSplit",
     "SubsampleUnlabeled",
+    "WithUnlabeled",
     "dask_backend",
     "held_out_bound",
     "hide_labels",

@@ -110,16 +110,16 @@ class Delegating(MetaEstimatorMixin, BaseEstimator):
                 f"which {self.estimator!r} expects. Use an estimator of feature vectors."
             )
         X, y = indexable(X, y)
-        params = self._routed("fit", params)
+        X, y, params = self._chosen(X, y, self._routed("fit", params))
+        self.estimator_ = clone(self.estimator).fit(X, y, **params)
+        return self
+
+    def _chosen(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+        """Return the rows to fit on, their labels, and their metadata."""
         rows, used = self._rows(y), np.zeros(_num_samples(y), dtype=bool)
         used[rows] = True
-        self.estimator_ = clone(self.estimator)
-        self.estimator_.fit(
-            _safe_indexing(X, rows),
-            labels_of(y, used),
-            **_check_method_params(X, params, indices=rows),
-        )
-        return self
+        params = _check_method_params(X, params, indices=rows)
+        return _safe_indexing(X, rows), labels_of(y, used), params
 
     predict = _passed_on("predict")
     predict_proba = _passed_on("predict_proba")

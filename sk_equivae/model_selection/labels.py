@@ -65,7 +65,7 @@ def hide_labels(
     kept = np.concatenate(
         [rng.permutation(np.flatnonzero(codes == code))[:n] for code, n in enumerate(n_kept)]
     )
-    hidden = np.full(len(codes), unlabeled, dtype=_common_dtype(classes, unlabeled))
+    hidden = np.full(len(codes), unlabeled, dtype=common_dtype(classes, unlabeled))
     hidden[kept] = classes[codes[kept]]
     return hidden
 
@@ -100,7 +100,7 @@ def _n_kept(
     return np.full(len(classes), int(n_per_class))
 
 
-def _common_dtype(classes: NDArray[Any], unlabeled: Any) -> np.dtype[Any]:
+def common_dtype(classes: NDArray[Any], unlabeled: Any) -> np.dtype[Any]:
     """Return the dtype of labels if the marker fits into it, else one that holds both."""
     marker = np.asarray(unlabeled)
     numbers = "iuf"

@@ -1,4 +1,4 @@
-"""Estimators that fit another one on a part of the rows: the labelled ones, or fewer unlabelled."""
+"""Estimators that fit another one on other rows: labelled ones alone, fewer or more unlabelled."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _num_samples
 
-from ..estimators.labels import UNLABELED, is_unlabeled
+from ..estimators.frames import frame_library
+from ..estimators.labels import UNLABELED, is_unlabeled, known_classes
 from .delegating import Delegating
+from .labels import common_dtype
 from .splitter import Rows
 
 
@@ -124,3 +127,96 @@ class SubsampleUnlabeled(Delegating):
         rng = check_random_state(self.random_state)
         drawn = rng.permutation(np.flatnonzero(mask))[: self.n_unlabeled]
         return np.sort(np.concatenate([np.flatnonzero(~mask), drawn]))
+
+
+class WithUnlabeled(Delegating):
+    """Fit a semi-supervised estimator on the rows given and on unlabelled rows that it holds.
+
+    For tools that take the marker of unlabelled rows for a class, such as scikit-learn's
+    `CalibratedClassifierCV` and the conformal classifiers of MAPIE. They get the labelled rows
+    alone and divide them as they like, while the unlabelled rows are in every fit.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        An estimator that learns from unlabelled rows.
+    X_unlabeled : array-like of shape (n_unlabeled, ...)
+        The unlabelled rows, of the same kind as the rows of `fit`. A clone has a copy of them.
+    unlabeled : object, default=-1
+        The value of y that marks unlabelled rows, as in the estimator. It must not be None.
+
+    Attributes
+    ----------
+    estimator_ : estimator object
+        The fitted estimator.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, if it is a classifier.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+
+    Examples
+    --------
+    >>> from sklearn.calibration import CalibratedClassifierCV
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.semi_supervised import LabelSpreading
+    >>> from sk_equivae.model_selection import WithUnlabeled
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = WithUnlabeled(LabelSpreading(), X_unlabeled=X[1::2])
+    >>> calibrated = CalibratedClassifierCV(model, cv=3).fit(X[::2], y[::2])
+    >>> calibrated.classes_
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **Delegating._parameter_constraints,
+        "X_unlabeled": "no_validation",
+    }
+
+    def __init__(self, estimator: Any, X_unlabeled: Any, *, unlabeled: Any = UNLABELED):
+        self.estimator = estimator
+        self.X_unlabeled = X_unlabeled
+        self.unlabeled = unlabeled
+
+    def _chosen(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+        if self.unlabeled is None:
+            raise ValueError(
+                "WithUnlabeled expects a marker of unlabelled rows as `unlabeled`; got None. Pass "
+                "the marker of the estimator, -1 by default."
+            )
+        self._labeled(y)  # raises if there is none
+        n_more, n_rows = _num_samples(self.X_unlabeled), _num_samples(y)
+        labels = np.full(
+            n_rows + n_more,
+            self.unlabeled,
+            dtype=common_dtype(known_classes(y, self.unlabeled), self.unlabeled),
+        )
+        labels[:n_rows] = y
+        if params.get("sample_weight") is not None:
+            weight = np.concatenate([np.asarray(params["sample_weight"]), np.ones(n_more)])
+            params = {**params, "sample_weight": weight}
+        return _joined(X, self.X_unlabeled), labels, params
+
+
+def _joined(X: Any, more: Any) -> Any:
+    """Return two tables, one below the other."""
+    kinds = frame_library(X), frame_library(more)
+    if kinds == ("pandas", "pandas"):
+        import pandas as pd
+
+        return pd.concat([X, more], ignore_index=True)
+    if kinds == ("polars", "polars"):
+        import polars as pl
+
+        return pl.concat([X, more])
+    if any(kinds):
+        raise ValueError(
+            "Expected the rows of `fit` and X_unlabeled to be of the same kind; got "
+            f"{type(X).__name__} and {type(more).__name__}. Convert one of them."
+        )
+    X, more = np.asarray(X), np.asarray(more)
+    if X.shape[1:] != more.shape[1:]:
+        raise ValueError(
+            f"Expected rows of the same shape in `fit` and X_unlabeled; got {X.shape[1:]} and "
+            f"{more.shape[1:]}."
+        )
+    return np.concatenate([X, more])

@@ -1,5 +1,5 @@
 """Training, with PyTorch and skorch.
 
-Reading order: `batches`, `augment`, `pseudo_labels`, `settings`, `objective`, `averaging`,
-`callbacks`, `device`, `state`, `checkpoint`, `net`, `summary`, `train`.
+Reading order: `composition`, `batches`, `pictures`, `augment`, `pseudo_labels`, `settings`,
+`objective`, `averaging`, `callbacks`, `device`, `state`, `checkpoint`, `net`, `summary`, `train`.
 """

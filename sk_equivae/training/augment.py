@@ -1,90 +1,19 @@
 """Augmentation: random changes to rows that do not change their class."""
 
 import functools
-import math
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from torch import Tensor
 
 from ..model.mixed import Layout
+from .pictures import Photographic, RandomAffine
 
 Augment = Callable[[Tensor, torch.Generator], Tensor]
-
-
-class RandomAffine(BaseEstimator):
-    """Rotate, scale, shear and shift each image at random.
-
-    Each amount is drawn uniformly between minus and plus the given maximum. With the defaults
-    handwriting stays readable. Use smaller values if classes differ in position or angle.
-
-    Parameters
-    ----------
-    rotation : float, default=20
-        Largest angle, in degrees.
-    scale : float, default=0.15
-        Largest logarithm of the scaling factor, drawn separately for height and width.
-    shear : float, default=0.2
-        Largest shear: the shift of a point relative to its distance from the centre line.
-    shift : float, default=0.1
-        Largest shift, as a fraction of the size of the image.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from sk_equivae import RandomAffine
-    >>> RandomAffine(rotation=10)(torch.zeros(2, 1, 8, 8), torch.Generator()).shape
-    torch.Size([2, 1, 8, 8])
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        name: [Interval(Real, 0, None, closed="left")]
-        for name in ("rotation", "scale", "shear", "shift")
-    }
-
-    def __init__(
-        self, rotation: float = 20, scale: float = 0.15, shear: float = 0.2, shift: float = 0.1
-    ):
-        self.rotation = rotation
-        self.scale = scale
-        self.shear = shear
-        self.shift = shift
-
-    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return augmented images.
-
-        Parameters
-        ----------
-        x : Tensor of shape (n, c, h, w)
-            The images.
-        generator : torch.Generator
-            Source of the random numbers.
-
-        Returns
-        -------
-        x : Tensor of shape (n, c, h, w)
-            The augmented images.
-        """
-        u = torch.rand((6, len(x)), generator=generator, device=x.device, dtype=x.dtype) * 2 - 1
-        angle, shear = math.radians(self.rotation) * u[0], self.shear * u[1]
-        cos, sin = angle.cos(), angle.sin()
-        scale_x, scale_y = (self.scale * u[2]).exp(), (self.scale * u[3]).exp()
-        shift = 2 * self.shift  # the unit of `affine_grid` is half of the size
-        # rotation @ shear @ scale, and the shift: (n, 2, 3)
-        theta = torch.stack(
-            [
-                torch.stack([cos * scale_x, (cos * shear - sin) * scale_y, shift * u[4]], dim=1),
-                torch.stack([sin * scale_x, (sin * shear + cos) * scale_y, shift * u[5]], dim=1),
-            ],
-            dim=1,
-        )
-        grid = F.affine_grid(theta, list(x.shape), align_corners=False)
-        return F.grid_sample(x, grid, padding_mode="border", align_corners=False)
 
 
 class SwapFeatures(BaseEstimator):
@@ -159,25 +88,35 @@ class _UserAugment:
         return changed
 
 
-NAMED_AUGMENTS: dict[str, Callable[[], Augment]] = {"affine": RandomAffine, "swap": SwapFeatures}
+NAMED_AUGMENTS: dict[str, Callable[[], Augment]] = {
+    "affine": RandomAffine,
+    "photographic": Photographic,
+    "swap": SwapFeatures,
+}
 
 
 def make_augment(
-    augment: Any, is_image: bool, any_unlabeled: bool, layout: Layout | None = None
+    augment: Any,
+    is_image: bool,
+    any_unlabeled: bool,
+    layout: Layout | None = None,
+    photographs: bool = False,
 ) -> Augment | None:
     """Return the augmentation that the parameter `augment` stands for, or None.
 
     Parameters
     ----------
     augment : str, callable or None
-        The parameter. "auto" is "affine" for images; for tabular rows it is "swap" if some
-        rows are unlabelled, else None.
+        The parameter. "auto" is "photographic" for photographs and "affine" for other images;
+        for tabular rows it is "swap" if some rows are unlabelled, else None.
     is_image : bool
         Whether rows are images.
     any_unlabeled : bool
         Whether some rows are unlabelled.
     layout : Layout, optional
         Where the columns of a table are in a row.
+    photographs : bool
+        Whether rows are photographs.
 
     Returns
     -------
@@ -186,6 +125,7 @@ def make_augment(
     """
     if isinstance(augment, str) and augment == "auto":
         augment = "affine" if is_image else "swap" if any_unlabeled else None
+        augment = "photographic" if photographs else augment
     if isinstance(augment, str):
         augment = NAMED_AUGMENTS[augment]()
     for kind, fits, expected in (
@@ -195,7 +135,7 @@ def make_augment(
     ):  # fmt: skip
         if isinstance(augment, kind) and not fits:
             raise ValueError(
-                f"augment={kind.__name__} needs {expected}, or use augment='auto' or None."
+                f"augment={type(augment).__name__} needs {expected}, or use augment='auto' or None."
             )
     if isinstance(augment, SwapFeatures) and layout is not None:
         return functools.partial(augment, layout=layout)

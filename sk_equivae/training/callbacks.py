@@ -1,6 +1,7 @@
 """The skorch callbacks of training: schedules, early stopping, progress."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 from skorch.callbacks import (
@@ -8,11 +9,11 @@ from skorch.callbacks import (
     EarlyStopping,
     GradientNormClipping,
     LRScheduler,
-    ProgressBar,
 )
 from skorch.utils import noop
 from torch.optim.lr_scheduler import CosineAnnealingLR
 
+from .._progress import Progress, clock_text, current
 from .distributed import current_world
 from .settings import Plan, TrainingSettings
 from .world import World
@@ -91,16 +92,103 @@ def _is_scheduler(given: Any) -> bool:
     return issubclass(kind, LRScheduler)
 
 
-class Progress(ProgressBar):
-    """A progress bar for batches whose number differs between epochs."""
+class StepProgress(Callback):
+    """Report each step to the progress bar, and print a line per epoch if asked to.
 
-    def _get_batches_per_epoch_phase(self, net: Any, dataset: Any, training: bool) -> int:
-        if dataset is None:
-            return 0
+    Parameters
+    ----------
+    progress : Progress
+        The bar.
+    table : bool
+        Whether to print a line per epoch.
+
+    """
+
+    def __init__(self, progress: Progress, table: bool):
+        self.progress = progress
+        self.table = table
+
+    def start_from(self, first_epoch: int, forecast: Any, after: dict[str, float]) -> None:
+        """Prepare for training.
+
+        Parameters
+        ----------
+        first_epoch : int
+            Number of epochs that were done before, by a fit that goes on.
+        forecast : Forecast
+            The time that the steps take.
+        after : dict of str to float
+            The phases after training, and how many rows in training they are worth.
+        """
+        self.first_epoch = first_epoch
+        self.forecast = forecast
+        self.after = after
+
+    @property
+    def n_epochs(self) -> int:
+        """Number of epochs, those done before included."""
+        return self.first_epoch + len(self.forecast.steps)
+
+    def on_train_begin(self, net: Any, **kwargs: Any) -> None:
+        """Begin the phase."""
+        self.progress.begin("training", f"epoch {self.first_epoch + 1}/{self.n_epochs}")
+        self.last_ = self.progress.clock()
+        self.epoch_start_ = self.last_
+        if self.table:
+            part = "" if net.train_split is None else "valid "
+            names = ("epoch", f"{part}bound", f"{part}accuracy", "seconds", "time left")
+            self.widths_ = [max(9, len(name)) for name in names]
+            self._print(names)
+
+    def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
+        """Measure the time since the last step, which validation has taken."""
+        now = self.progress.clock()
+        if self.forecast.n_done:
+            self.forecast.gap(now - self.last_)
+        self.last_ = self.epoch_start_ = now
+
+    def on_batch_end(self, net: Any, batch: Any = None, training: bool = False, **kw: Any) -> None:
+        """Measure the step."""
         if not training:
-            return -(-len(dataset) // net.iterator_valid__batch_size)
-        batches = net.get_iterator(dataset, training=True).steps_per_epoch()
-        return int(batches[min(len(net.history) - 1, len(batches) - 1)])
+            return
+        forecast, place = self.forecast, self.forecast.epoch
+        now = self.progress.clock()
+        forecast.step(now - self.last_)
+        self.last_ = now
+        n_steps = int(forecast.steps[place])
+        done = n_steps - int(forecast.steps[: place + 1].sum() - forecast.n_done)
+        row = forecast.row_seconds
+        self.progress.expected = {name: row * n_rows for name, n_rows in self.after.items()}
+        self.progress.label = f"epoch {self.first_epoch + place + 1}/{self.n_epochs}"
+        self.progress.advance(
+            forecast.n_done / forecast.n_steps, forecast.rest, f", step {done}/{n_steps}"
+        )
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        """Print a line of the table."""
+        if not self.table:
+            return
+        row = net.history[-1]
+        part = "train" if net.train_split is None else "valid"
+        epoch = f"{self.first_epoch + self.forecast.epoch_before + 1}/{self.n_epochs}"
+        values = (
+            epoch,
+            f"{row[part + '_elbo']:.2f}",
+            f"{row[part + '_accuracy']:.1%}",
+            f"{self.progress.clock() - self.epoch_start_:.1f}",
+            clock_text(self.progress.left),
+        )
+        self._print(values)
+
+    def _print(self, values: Sequence[str]) -> None:
+        pairs = zip(values, self.widths_, strict=True)
+        self.progress.say("  ".join(f"{value:>{width}}" for value, width in pairs))
+
+
+def say(line: str) -> None:
+    """Print a line, above the bar if there is one."""
+    progress = current()
+    print(line) if progress is None else progress.say(line)
 
 
 def make_callbacks(
@@ -140,19 +228,20 @@ def make_callbacks(
     if objective.gradient_clip is not None:
         callbacks.append(("gradient_clip", GradientNormClipping(objective.gradient_clip)))
     if has_validation:
-        by_accuracy = settings.early_stopping == "accuracy"
+        score = settings.early_stopping if isinstance(settings.early_stopping, str) else "loss"
         stopping = EarlyStopping(
-            monitor="valid_accuracy" if by_accuracy else "valid_loss",
-            lower_is_better=not by_accuracy,
+            monitor=f"valid_{score}",
+            lower_is_better=score != "accuracy",
             patience=settings.n_iter_no_change,
             load_best=True,
-            sink=print if settings.verbose else noop,
+            sink=say if settings.verbose else noop,
         )
         callbacks.append(("early_stopping", stopping))
     for given in settings.callbacks or []:
         # copied, since training changes callbacks but must not change parameters
         own = copy.copy(_callback(given))
         callbacks.append((given[0], own) if isinstance(given, tuple) else own)
-    if settings.verbose:
-        callbacks.append(("progress", Progress()))
+    progress = current()
+    if progress is not None:
+        callbacks.append(("progress", StepProgress(progress, settings.verbose > 1)))
     return callbacks

@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 from skorch.callbacks import Callback
 
 from ..files.archive import Tensors, read_archive, write_archive
 from ..files.errors import ArchiveError
-from .batches import Evidence, PartialEvidence, TrainingRows
+from ..fitted.compact import parts
+from .batches import TrainingRows
 from .distributed import current_world
+from .row_evidence import Evidence, evidence_tensors
 from .settings import TrainingSettings
 from .state import Saved, restore, state_of
+from .term_log import TermLog
 
 # Seconds between two states within an epoch.
 INTERVAL = 180.0
@@ -39,20 +41,25 @@ def fingerprint(
     classes: NDArray[Any],
     settings: TrainingSettings,
     n_most: int | None = None,
+    valid: TrainingRows | None = None,
 ) -> str:
     """Return a digest of rows, labels, weights and settings, by which a fit is recognised.
 
-    With `n_most`, at most that many rows of X are read, evenly spread.
+    With `n_most`, at most that many rows of X are read, evenly spread. `valid` are validation
+    rows of the user.
     """
     digest = hashlib.sha256()
+    if valid is not None:
+        digest.update(fingerprint(valid, classes, settings, n_most).encode())
     if n_most is None:
-        for part in gen_batches(len(data.X), max(1, CHUNK_BYTES // data.X[:1].nbytes)):
+        for part in parts(len(data.X), max(1, CHUNK_BYTES // data.X[:1].nbytes)):
             digest.update(np.ascontiguousarray(data.X[part]).data)
     else:
         some = np.arange(0, len(data.X), -(-len(data.X) // n_most))
         digest.update(np.ascontiguousarray(data.X[some]).data)
-    for array in (data.codes, data.weight, data.rows):
-        digest.update(np.ascontiguousarray(array).data)
+    for array, dtype in ((data.codes, np.int64), (data.weight, np.float64), (data.rows, np.int64)):
+        for part in parts(len(array)):
+            digest.update(np.ascontiguousarray(array[part], dtype=dtype).data)
     digest.update(repr((data.X.shape, str(data.X.dtype), classes.tolist())).encode())
     for field in fields(settings):
         value = getattr(settings, field.name)
@@ -151,8 +158,7 @@ class Checkpoint(Callback):
         manifest, terms = self.saved.manifest, self.saved.part("terms")
         net.history[-1]["batches"] = [dict(batch) for batch in manifest["batches"]]
         if terms:
-            sizes = manifest["batch_sizes"]
-            net.epoch_terms["train"] = list(zip(terms[""], sizes, strict=True))
+            net.epoch_terms["train"] = TermLog(terms[""], manifest["batch_sizes"])
         self.n_before_ = manifest["n_batches"]
         self.saved = None
 
@@ -177,10 +183,7 @@ class Checkpoint(Callback):
         manifest, tensors = state_of(net, epoch, n_batches)
         name, keys, *rest = self.rng_
         tensors["rng"] = np.asarray(keys, dtype=np.int64)
-        if isinstance(self.evidence, PartialEvidence):
-            tensors |= {"evidence": self.evidence.values, "evidence_rows": self.evidence.rows}
-        elif self.evidence is not None:
-            tensors["evidence"] = self.evidence
+        tensors |= evidence_tensors(self.evidence)
         self._write({**manifest, "rng": [name, *rest], "finished": False}, tensors)
         self.last_ = time.monotonic()
 

@@ -59,12 +59,24 @@ def _find_world() -> World:
     if not dist.is_available() or threading.current_thread() is not threading.main_thread():
         return World()
     if not dist.is_initialized() and _started_by_torchrun():
-        # collective calls take tensors of the CPU and of the GPU
-        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+        _join()
         atexit.register(_leave)
     if not dist.is_initialized():
         return World()
     return World(dist.get_rank(), dist.get_world_size())
+
+
+def _join() -> None:
+    """Make the default group of the processes that `torchrun` started.
+
+    After a restart the store of `torchrun` still holds the addresses of the processes that have
+    ended. So each start writes under a name of its own.
+    """
+    store, rank, n_processes = next(dist.rendezvous("env://"))
+    store = dist.PrefixStore(f"start_{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    # collective calls take tensors of the CPU and of the GPU
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=n_processes)
 
 
 def _leave() -> None:

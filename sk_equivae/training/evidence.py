@@ -4,6 +4,7 @@ The candidates of a search differ in parameters that the sources do not depend o
 `m_max`. With a `joblib.Memory` the first candidate of a fold does the work, and the others read it.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +13,13 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import check_memory
 
+from .._progress import begin
 from .._version import __version__
-from .batches import Evidence, TrainingRows
+from ..fitted.compact import PART, parts
+from .batches import TrainingRows
+from .checkpoint import CHUNK_BYTES
 from .pseudo_labels import Problem, Source
+from .row_evidence import Evidence
 
 
 def find_evidence(
@@ -61,13 +66,20 @@ def _find(
     """Prepare the sources one after the other; `digest` stands for the rows in the cache."""
     problem = Problem(data, n_classes, seed)
     for source in sources:
+        begin(source.label or type(source).__name__)
         source.prepare(problem)
     return problem.evidence, sources
 
 
 def _digest(data: TrainingRows) -> str:
     """Return a digest of all that the sources may see of the rows, and of the version."""
-    like = data.normalized.like
-    # a memory map and an array with the same values have the same digest
-    arrays = [np.asarray(array) for array in (data.X, data.codes, data.weight, data.rows)]
-    return str(joblib.hash((arrays, data.spec, str(like.dtype), str(like.device), __version__)))
+    like, digest = data.normalized.like, hashlib.sha256()
+    # values alone: a memory map and an array with the same values have the same digest
+    n_rows = max(1, CHUNK_BYTES // max(1, data.X[:1].nbytes))
+    for array, size in ((data.X, n_rows), (data.codes, PART), (data.weight, PART)):
+        digest.update(f"{array.shape} {array.dtype}".encode())
+        for part in parts(len(array), size):
+            digest.update(np.ascontiguousarray(array[part]).data)
+    digest.update(np.ascontiguousarray(data.rows).data)
+    known = (digest.hexdigest(), data.spec, str(like.dtype), str(like.device), __version__)
+    return str(joblib.hash(known))

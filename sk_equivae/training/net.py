@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ..fitted.rows import RowSpec, to_device
 from ..model.module import EquiVAEModule
-from ..model.rules import to_float64
 from .averaging import Averaged
 from .batches import Batch, BatchInputs, OrderedBatches, TrainBatches, TrainingRows
 from .callbacks import make_callbacks
@@ -21,6 +20,7 @@ from .checkpoint import Checkpoint
 from .distributed import current_world
 from .objective import EquiVAEObjective
 from .settings import Plan, TrainingSettings
+from .term_log import TermLog
 
 VALIDATION_BATCH = 512
 VALIDATION_SEED = 0
@@ -64,7 +64,7 @@ class EquiVAENet(NeuralNetClassifier):
         super().__init__(*args, **kwargs)
         self.spec = spec
         self.generator = generator
-        self.epoch_terms: dict[str, list[tuple[Tensor, float]]] = {"train": [], "valid": []}
+        self.epoch_terms = {"train": TermLog(), "valid": TermLog()}
         self.interrupted = False
 
     # ---------------------------------------------------------------- steps
@@ -81,15 +81,17 @@ class EquiVAENet(NeuralNetClassifier):
         return rows.like(self.module_.predictor.like)
 
     def _terms(
-        self, batch: Batch, module: EquiVAEModule, generator: torch.Generator, part: str
-    ) -> tuple[Tensor, Tensor]:
-        """Return the loss and the logits, and store the terms for the history."""
+        self, batch: Batch, module: EquiVAEModule, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the loss, the logits, and the terms for the history."""
         inputs, y = batch
+        if "own" in inputs:  # counted on the CPU, so that nothing waits for the device
+            inputs = {**inputs, "own": inputs["own"].nonzero()[:, 0]}
         inputs = {name: to_device(value, module.like) for name, value in inputs.items()}
         terms, logits = self.criterion_(module, inputs, y, generator, self.module_.teacher)
         stacked = torch.stack([terms[name].detach() for name in self.criterion_.term_names])
-        self.epoch_terms[part].append((stacked, len(y)))
-        return -terms["objective"], logits.detach()
+        stacked = torch.cat([stacked, terms["kl_v_dims"]])
+        return -terms["objective"], logits.detach(), stacked
 
     def _set_training(self, training: bool = True) -> None:
         # setting the mode of all layers in each step would be slow
@@ -105,14 +107,13 @@ class EquiVAENet(NeuralNetClassifier):
             # by the place in training, so that a checkpoint need not hold a state per process
             place = len(self.history), len(self.history[-1]["batches"])
             self.generator.manual_seed(world.seed(self.noise, *place))
-        loss, logits = self._terms(batch, self.module_.module, self.generator, "train")
+        loss, logits, terms = self._terms(batch, self.module_.module, self.generator)
         loss.backward()
+        n_rows = len(batch[1]) if world.batch is None else world.batch.n_rows
         if not world.alone:
-            terms, _ = self.epoch_terms["train"].pop()
             terms = world.synchronize(self.module_.module, terms)
-            assert world.batch is not None
-            self.epoch_terms["train"].append((terms, world.batch.n_rows))
             loss = -terms[0]  # of all rows of the batch
+        self.epoch_terms["train"].append(terms, n_rows)
         return {"loss": loss, "y_pred": logits}
 
     def validation_step(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
@@ -121,7 +122,8 @@ class EquiVAENet(NeuralNetClassifier):
         # the same random numbers in each epoch, so that epochs can be compared
         generator = torch.Generator(self.device).manual_seed(VALIDATION_SEED)
         with torch.no_grad():
-            loss, logits = self._terms(batch, self.module_.predictor, generator, "valid")
+            loss, logits, terms = self._terms(batch, self.module_.predictor, generator)
+        self.epoch_terms["valid"].append(terms, len(batch[1]))
         return {"loss": loss, "y_pred": logits}
 
     # ---------------------------------------------------------------- hooks
@@ -148,20 +150,20 @@ class EquiVAENet(NeuralNetClassifier):
         super().on_epoch_end(net, **kwargs)
         names = self.criterion_.term_names
         for part, collected in self.epoch_terms.items():
-            if not collected:
+            if not len(collected):
                 continue
-            sizes = torch.tensor([size for _, size in collected], dtype=torch.float64)
-            values = to_float64(torch.stack([terms for terms, _ in collected]))
-            for name, value in zip(names, (sizes @ values / sizes.sum()).tolist(), strict=True):
+            means = collected.mean().tolist()
+            for name, value in zip(names, means[: len(names)], strict=True):
                 self.history.record(f"{part}_{name}", value)
-            self.epoch_terms[part] = []
+            self.history.record(f"{part}_kl_v_dims", means[len(names) :])
+            self.epoch_terms[part] = TermLog()
         self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
 
     def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
         """Free what only training needs, and raise if weights are not finite."""
         super().on_train_end(net, *args, **kwargs)
         self.module_.stop()
-        self.epoch_terms = {"train": [], "valid": []}
+        self.epoch_terms = {"train": TermLog(), "valid": TermLog()}
         if not all(bool(p.isfinite().all()) for p in self.module_.parameters()):
             self._raise_diverged("weights became infinite or NaN")
 
@@ -224,7 +226,7 @@ class EquiVAENet(NeuralNetClassifier):
     def forget_training(self) -> None:
         """Drop what belongs to a single training: data, schedules and best weights."""
         self.train_split = None
-        made_for_it = ("same_history", "lr_decay", "kl_warmup", "early_stopping")
+        made_for_it = ("same_history", "lr_decay", "kl_warmup", "early_stopping", "progress")
         self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
         self.callbacks = None
         self.module = self.criterion = None  # skorch would copy them in addition to `module_`
@@ -273,7 +275,9 @@ def make_net(
         "max_epochs": plan.n_epochs,
         "labeled_fraction": settings.objective.labeled_fraction,
         "m_max": settings.m_max,
+        "min_complements": settings.objective.min_complements,
         "rng": np.random.RandomState(settings.seed),
+        "n_warmup": plan.n_warmup,
     }
     n_steps = sum(TrainBatches(data, settings.batch_size, **batches).steps_per_epoch())
     callbacks = make_callbacks(settings, plan, n_steps, incremental, valid is not None)
@@ -298,8 +302,8 @@ def make_net(
         callbacks=callbacks,
         callbacks__valid_acc=None,  # the objective records the accuracy
         device=settings.device,
-        verbose=int(settings.verbose > 1),
-        **({} if settings.verbose > 1 else {"callbacks__print_log": None}),  # not printed
+        verbose=0,
+        callbacks__print_log=None,  # `StepProgress` prints a table
         classes=list(range(len(objective.log_prior))),
         predict_nonlinearity=_softmax,
         spec=data.spec,

@@ -15,7 +15,7 @@ from .augment import Augment
 from .distributed import current_world
 from .pseudo_labels import Experts, Report, Source, UnlabeledRows, confident_targets, truncate
 from .settings import Objective, Plan
-from .terms import TERMS, ClassMemory, View, accuracy, term_weights
+from .terms import SCORES, TERMS, ClassMemory, View, term_weights
 from .world import World
 
 # Smallest p(y), for classes that were announced in `partial_fit` but have no rows yet.
@@ -41,9 +41,12 @@ class EquiVAEObjective(nn.Module):
         Sources of class probabilities for unlabelled rows.
     augment : callable or None
         Takes a batch and a generator, and returns a batch.
+    class_weight : ndarray of shape (n_classes,), optional
+        Weights of the classes, which prediction by distance goes by; 1 by default.
     """
 
     log_prior: Tensor
+    log_weight: Tensor
 
     def __init__(
         self,
@@ -54,10 +57,13 @@ class EquiVAEObjective(nn.Module):
         plan: Plan,
         sources: list[Source],
         augment: Augment | None,
+        class_weight: NDArray[np.float64] | None = None,
     ):
         super().__init__()
         log_prior = torch.from_numpy(np.log(np.maximum(class_prior, SMALLEST_PRIOR)))
         self.register_buffer("log_prior", log_prior)
+        weight = np.ones(len(class_prior)) if class_weight is None else class_weight
+        self.register_buffer("log_weight", torch.from_numpy(np.log(weight)))
         self.memory = ClassMemory(len(class_prior), n_hidden)
         self.m_max = m_max
         self.settings = objective
@@ -80,7 +86,7 @@ class EquiVAEObjective(nn.Module):
     @property
     def term_names(self) -> list[str]:
         """Names of all terms, in the order of the history."""
-        return ["objective", *BOUND_TERMS, *self.weights, "accuracy"]
+        return ["objective", *BOUND_TERMS, *self.weights, *SCORES]
 
     def forward(
         self,
@@ -97,7 +103,8 @@ class EquiVAEObjective(nn.Module):
         module : EquiVAEModule
             The networks to train.
         inputs : dict of str to Tensor
-            The batch: x, weight and, if there is any, evidence.
+            The batch: x, weight and, if there are any, evidence and `own`, the positions of
+            rows that are not there as complements only.
         y : Tensor of shape (n,)
             Class codes; -1 for unlabelled rows. It may be on the CPU, so that counting
             unlabelled rows does not wait for the device.
@@ -121,7 +128,8 @@ class EquiVAEObjective(nn.Module):
         for name, weight in self.weights.items():
             terms[name] = TERMS[name](view)
             total = total + weight * terms[name]
-        return {"objective": total, **terms, "accuracy": accuracy(view)}, view.logits
+        scores = {name: score(view) for name, score in SCORES.items()}
+        return {"objective": total, **terms, **scores}, view.logits
 
     def _view(
         self,
@@ -157,10 +165,11 @@ class EquiVAEObjective(nn.Module):
         targets = confident_targets(y, q_y, self.settings.confidence if soft is None else 0.0)
         q_y = truncate(q_y, self.plan.class_threshold, self.plan.max_classes)
         labeled, unlabeled = _mean_weights(y, inputs["weight"], world)
+        own = inputs.get("own", torch.arange(len(y), device=x.device))
         whole = world.exchange(h, targets, y)
         return View(
             module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions,
-            self.memory, whole, soft,
+            own, self.memory, whole, soft, self.log_weight,
         )  # fmt: skip
 
     def _learns_evidence(self, inputs: dict[str, Tensor]) -> bool:
@@ -183,8 +192,11 @@ class EquiVAEObjective(nn.Module):
         counted = self._counted(view, generator)
         h, targets, y = view.whole
         codes = targets if self.settings.complement_pool == "confident" else y
+        memory = self.memory
+        # rows of validation are in no earlier batch
+        earlier = y if self.training else torch.full_like(y, -1)
         pool = ComplementPool(
-            h, codes, self.m_max, self.training, self.memory.means, self.memory.seen
+            h, codes, earlier, self.m_max, self.training, memory.means, memory.seen
         )
         seen, layout = None, view.module.layout
         if self.training and layout is not None and self.plan.hidden_fraction > 0:
@@ -193,7 +205,7 @@ class EquiVAEObjective(nn.Module):
             view.module, view.x, view.y, view.q_y, pool, counted, self.log_prior, generator, seen
         )
         if self.training:
-            self.memory.update(*current_world().in_order(h, codes))
+            memory.update(*current_world().in_order(h, y))
         return terms
 
     def _counted(self, view: View, generator: torch.Generator) -> CountedRows:
@@ -205,16 +217,16 @@ class EquiVAEObjective(nn.Module):
         overfit them.
         """
         y, share, n_unlabeled = view.y, self.plan.labeled_share, len(view.positions)
-        n_labeled = len(y) - n_unlabeled
+        n_labeled = len(view.own) - n_unlabeled
         n_most = share * n_unlabeled
         all_count = n_most >= (1 - share) * n_labeled or not n_unlabeled
         labeled = view.labeled
         if all_count or not self.training:
-            rows = torch.arange(len(y), device=y.device)
+            rows = view.own
         else:
             n_few = max(1, round(n_most / (1 - share)))
             order = torch.rand(y.shape, generator=generator, device=y.device)
-            few = order.masked_fill(y < 0, -1.0).topk(min(n_few, n_labeled)).indices
+            few = order.masked_fill(view.labeled == 0, -1.0).topk(min(n_few, n_labeled)).indices
             rows = torch.cat([view.positions, few])
             labeled = labeled * torch.zeros_like(labeled).index_fill(0, few, 1.0)
         labeled = _normalize(labeled)

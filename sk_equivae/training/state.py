@@ -9,8 +9,9 @@ from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import Tensor
 
 from ..files.archive import Tensors
-from .batches import Evidence, PartialEvidence
 from .callbacks import KLWarmup
+from .row_evidence import Evidence, evidence_of
+from .term_log import TermLog
 
 
 @dataclass
@@ -31,8 +32,7 @@ class Saved:
     @property
     def evidence(self) -> Evidence | None:
         """What the sources believed of the rows before training."""
-        values, rows = self.tensors.get("evidence"), self.tensors.get("evidence_rows")
-        return values if values is None or rows is None else PartialEvidence(rows, values)
+        return evidence_of(self.tensors)
 
     def part(self, prefix: str) -> dict[str, Tensor]:
         """Return the tensors whose name starts with a prefix, without it."""
@@ -46,7 +46,7 @@ class Saved:
 def state_of(net: Any, epoch: int, n_batches: int) -> tuple[dict[str, Any], Tensors]:
     """Return the state of a net after some epochs and some batches of the next one."""
     optimizer = net.optimizer_.state_dict()
-    collected = net.epoch_terms["train"] if n_batches else []
+    collected = net.epoch_terms["train"] if n_batches else TermLog()
     parts: dict[str, dict[str, Any]] = {
         "module.": net.module_.state_dict(),
         "memory.": net.criterion_.memory.state_dict(),
@@ -62,8 +62,8 @@ def state_of(net: Any, epoch: int, n_batches: int) -> tuple[dict[str, Any], Tens
         },
         "": {"generator": net.generator.get_state()},
     }
-    if collected:
-        parts[""]["terms"] = torch.stack([terms for terms, _ in collected])
+    if len(collected):
+        parts[""]["terms"] = collected.values
     callbacks = {}
     for name, callback in net.callbacks_:
         callbacks[name], best = _callback_state(callback)
@@ -78,7 +78,7 @@ def state_of(net: Any, epoch: int, n_batches: int) -> tuple[dict[str, Any], Tens
         "callbacks": callbacks,
         "history": history,
         "batches": batches,
-        "batch_sizes": [size for _, size in collected],
+        "batch_sizes": collected.sizes.tolist(),
         "report": _plain_report(net.criterion_.report),
     }
     tensors = {
@@ -97,8 +97,7 @@ def restore(net: Any, saved: Saved) -> None:
     net.criterion_.memory.load_state_dict(saved.part("memory."))
     if net.criterion_.experts is not None and manifest.get("report") is not None:
         net.criterion_.experts.report_ = {
-            name: {key: np.nan if value is None else value for key, value in row.items()}
-            for name, row in manifest["report"].items()
+            name: _with_nan(row) for name, row in manifest["report"].items()
         }
     for i, mean in saved.part("source.").items():
         net.criterion_.sources[int(i)].mean_ = mean.to(net.criterion_.log_prior)
@@ -120,17 +119,37 @@ def restore(net: Any, saved: Saved) -> None:
     for name, callback in net.callbacks_:
         _restore_callback(callback, manifest["callbacks"].get(name), saved.part(f"best.{name}."))
     for row in manifest["history"]:
-        numbers = {key: np.nan if value is None else value for key, value in row.items()}
-        net.history.append({**numbers, "batches": []})
+        net.history.append({**_with_nan(row), "batches": []})
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a row of the history; NaN, which JSON lacks, is None."""
-    return {
-        key: None if isinstance(value, float) and value != value else value
-        for key, value in row.items()
-        if isinstance(value, bool | int | float | str)
-    }
+    """Return the numbers, and lists of them, of a row of the history.
+
+    NaN, which JSON lacks, is None.
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, list):
+            return [plain(one) for one in value]
+        return None if isinstance(value, float) and value != value else value
+
+    def is_plain(value: Any) -> bool:
+        if isinstance(value, list):
+            return all(isinstance(one, int | float) for one in value)
+        return isinstance(value, bool | int | float | str)
+
+    return {key: plain(value) for key, value in row.items() if is_plain(value)}
+
+
+def _with_nan(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as it was before `_plain`."""
+
+    def number(value: Any) -> Any:
+        if isinstance(value, list):
+            return [number(one) for one in value]
+        return np.nan if value is None else value
+
+    return {key: number(value) for key, value in row.items()}
 
 
 def _plain_report(report: dict[str, dict[str, Any]] | None) -> Any:

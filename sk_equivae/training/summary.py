@@ -9,17 +9,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim.swa_utils import update_bn
 
-from ..fitted.loop import BATCH_SIZE, map_batches, progress
+from .._progress import begin
+from ..fitted.compact import Taken, positions
+from ..fitted.loop import BATCH_SIZE, map_batches
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.prototypes import ClassMeans
+from ..fitted.relative import fit_relative, relative_to_moments
 from ..fitted.rows import NormalizedRows
 from ..fitted.styles import StyleMoments, prior_moments
+from ..fitted.transduction import Found, given, predict_rows, transduce
+from ..model.distributions import kl_v_dims
 from ..model.module import EquiVAEModule
 from .averaging import Averaged
-from .batches import Codes, OrderedBatches, TrainingRows
+from .batches import OrderedBatches, TrainingRows
+from .calibration import calibrate
+from .composition import Codes
 from .distributed import current_world
 from .net import EquiVAENet
 from .pseudo_labels import Report, confident_targets
+from .row_evidence import Evidence
 from .settings import TrainingSettings
 
 # Number of rows that statistics of the trained networks are computed from, at most.
@@ -27,11 +35,12 @@ SOME_ROWS = 16_384
 
 
 class Trained(NamedTuple):
-    """The result of training: the model, the net, one class code per row, and the evidence."""
+    """The result of training: the model, the net, codes and probabilities, and the evidence."""
 
     model: FittedModel
     net: EquiVAENet
     codes: Codes
+    probabilities: NDArray[np.float32]
     report: Report | None = None
     checkpoint_error: OSError | None = None
 
@@ -54,39 +63,60 @@ def summarize(
     count: NDArray[np.float64],
     settings: TrainingSettings,
     old: FittedModel | None,
+    class_weight: NDArray[np.float64] | None = None,
+    evidence: Evidence | None = None,
+    valid: TrainingRows | None = None,
+    background: NDArray[np.floating] | None = None,
 ) -> Trained:
-    """Compute prototypes, codes of unlabelled rows and styles, and return the result.
+    """Compute prototypes, probabilities of unlabelled rows and styles, and return the result.
 
-    With `old`, its prototypes and styles are updated.
+    With `old`, its prototypes and styles are updated. `class_weight` is for the model to keep.
+    `count` may have an entry more than there are classes: the weight of the rows of no class,
+    whose code is the number of classes. `background` are their prototypes from an earlier
+    training.
     """
     # copied if there is no teacher, since the networks may be trained further
     module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
     report = net.criterion_.report
     # rows that were learnt with the experts' probabilities belong to their most probable class
     confidence = settings.objective.confidence if report is None else 0.0
+    begin("prototypes")
     means = class_means(module, data, settings.objective.complement_pool, confidence)
-    embeddings = means.means
+    embeddings, n_classes = means.means, len(classes)
     if old is not None:
-        embeddings = means.update_means(torch.from_numpy(old.class_embeddings), settings.m_max)
+        before = torch.full_like(embeddings, torch.nan)
+        before[:n_classes] = torch.from_numpy(old.class_embeddings)
+        embeddings = means.update_means(before, settings.m_max)
     with torch.inference_mode():
         prototypes = module.invariant.head(embeddings.to(module.like)).cpu().numpy()
+    if background is not None:  # none of these rows may be among those at hand
+        some = prototypes[n_classes:]
+        prototypes[n_classes:] = np.where(np.isnan(some), background, some)
     net.check_finite(prototypes[count > 0])
-    v_mean, v_covariance = prior_moments(len(classes), module.n_latents[1])
+    v_mean, v_covariance = prior_moments(n_classes, module.n_latents[1])
     model = FittedModel(
         module=module,
         rows=data.spec,
         classes=classes,
-        class_count=count,
-        class_prior=count / count.sum(),
-        class_embeddings=embeddings.numpy(),
-        prototypes=prototypes,
+        class_count=count[:n_classes],
+        class_prior=count[:n_classes] / count[:n_classes].sum(),
+        class_embeddings=embeddings[:n_classes].numpy(),
+        prototypes=prototypes[:n_classes],
         v_mean=v_mean if old is None else old.v_mean,
         v_covariance=v_covariance if old is None else old.v_covariance,
-        trained=np.arange(len(classes)),
+        trained=np.arange(n_classes),
+        kl_v=np.zeros(module.n_latents[1]),
+        relative=relative_to_moments((v_mean, v_covariance)),
+        class_weight=class_weight,
+        background=prototypes[n_classes:],
+        background_prior=float(count[n_classes:].sum() / count.sum()),
     )
-    with progress("transduction_" if settings.verbose else None):
-        codes = fill_codes(model, data, settings.predict_with)
-    return Trained(with_styles(model, data.X, codes), net, codes, report)
+    begin("calibration")
+    model = calibrate(model, data, evidence, valid, settings, old)
+    begin("labelling", f"labelling {np.count_nonzero(data.codes < 0):,} rows")
+    codes, probabilities = transduction(model, data, settings)
+    begin("styles")
+    return Trained(with_styles(model, data.X, codes), net, codes, probabilities, report)
 
 
 def class_means(
@@ -107,37 +137,45 @@ def class_means(
         means.update(h, y, weight)
 
     normalized = NormalizedRows(data.X, data.spec, module.like, rows)
-    map_batches(add, normalized, data.codes[rows], data.weight[rows], like=module.like)
+    codes, weight = Taken(data.codes, rows), Taken(data.weight, rows)
+    map_batches(add, normalized, codes, weight, like=module.like)
     current_world().sum_arrays(means.sums.numpy(), means.weights.numpy())
     return means
 
 
-def fill_codes(model: FittedModel, data: TrainingRows, rule: str) -> Codes:
-    """Return the codes of all rows, predicted where they are -1; each process predicts a part."""
-    world = current_world()
+def transduction(model: FittedModel, data: TrainingRows, settings: TrainingSettings) -> Found:
+    """Return codes and probabilities of all rows; each process predicts a part of them."""
+    world, rule, reject = current_world(), settings.predict_with, settings.reject
+    codes = data.codes
+    if len(model.background):
+        codes = np.where(codes < len(model.classes), codes, -1).astype(codes.dtype)
     if world.alone:
-        return model.fill_codes(data.X, data.codes, rule)
-    missing = np.flatnonzero(data.codes < 0)
-    found = np.zeros(len(missing), dtype=np.int64)
-    own = world.share(np.arange(len(missing)))
-    if len(own):
-        found[own] = model.predict_codes(data.X, rule, rows=missing[own])
-    world.sum_arrays(found)
-    codes = data.codes.copy()
-    codes[missing] = found
-    return codes
+        return transduce(model, data.X, codes, rule, reject)
+    missing = positions(codes < 0)
+    wide = np.maximum(codes, 0).astype(np.int32)  # not every dtype can be added up
+    found = wide, given(codes, len(model.classes))[1]
+    if world.rank > 0:
+        found = np.zeros_like(wide), np.zeros_like(found[1])
+    predict_rows(model, data.X, rule, reject, world.share(missing), found)
+    world.sum_arrays(*found)
+    return found[0].astype(codes.dtype), found[1]
 
 
 def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
-    """Return the model with mean and covariance of v per class, from at most `SOME_ROWS` rows."""
+    """Return the model with the distribution of v per class, from at most `SOME_ROWS` rows."""
     moments = StyleMoments(len(model.classes), model.module.n_latents[1])
     prototypes = model.tensor(np.nan_to_num(model.prototypes))
     rows = np.arange(0, len(X), -(-len(X) // SOME_ROWS))
+    if len(rows) and codes.min() < 0:  # rows of no class have no style
+        rows = rows[codes[rows] >= 0]
 
-    def add(x: Tensor, y: Tensor) -> None:
+    def add(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         q_v = model.module.encode(x, prototypes[y])
         moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
+        return q_v.mean, kl_v_dims(q_v)
 
-    model.map(add, X, codes[rows], rows=rows)
+    v, kl = model.map(add, X, codes[rows], rows=rows)
     v_mean, v_covariance = moments.update_moments((model.v_mean, model.v_covariance))
-    return model.replace(v_mean=v_mean, v_covariance=v_covariance)
+    kl_v = kl.mean(axis=0)
+    relative = fit_relative(v, codes[rows], kl_v, (v_mean, v_covariance))
+    return model.replace(v_mean=v_mean, v_covariance=v_covariance, kl_v=kl_v, relative=relative)

@@ -9,6 +9,7 @@ is not 0. `history_` records its average per row, next to the terms of `sk_equiv
 `prototype`         log-probability of a row's class by distance to the prototypes
 `linear`            log-probability of a row's class by a linear function of f_inv(x)
 `accuracy`          accuracy of q(y | x) on labelled rows; augmented, in training
+`log_loss`          log-loss of q(y | x) on the same rows; no term of the objective either
 ==================  ========================================================
 
 To add a term, write a function of a `View`, register it in `TERMS`, and give it a weight in
@@ -32,7 +33,9 @@ LOWEST = -1e4
 
 
 class ClassMemory(nn.Module):
-    """The latest mean embedding of each class, for batches without rows of the class.
+    """The latest mean embedding of the labelled rows of each class.
+
+    It serves unlabelled rows in batches without rows of the class.
 
     Parameters
     ----------
@@ -80,6 +83,8 @@ class View:
         Weights that average over the labelled, and over the unlabelled rows.
     positions : Tensor of shape (n_unlabeled,)
         Positions of the unlabelled rows.
+    own : Tensor of shape (n_own,)
+        Positions of the rows that are not complements only, whose weight is 0.
     memory : ClassMemory
         Mean embeddings of the classes in earlier batches.
     whole : tuple of Tensor
@@ -87,6 +92,8 @@ class View:
         same batch.
     soft : Tensor of shape (n, n_classes) or None
         Class probabilities to learn instead of `targets`.
+    log_weight : Tensor of shape (n_classes,) or float
+        Logarithm of the weights of the classes.
     """
 
     module: EquiVAEModule
@@ -100,9 +107,11 @@ class View:
     labeled: Tensor
     unlabeled: Tensor
     positions: Tensor
+    own: Tensor
     memory: "ClassMemory"
     whole: tuple[Tensor, ...]
     soft: Tensor | None = None
+    log_weight: Tensor | float = 0.0
 
     def log_probability(self, logits: Tensor) -> Tensor:
         """Return the log-probability of the target of each row; 0 for rows without a target.
@@ -135,9 +144,11 @@ def prototype(view: View) -> Tensor:
     logits = logits.masked_fill((counts == 0) & ~memory.seen, -torch.inf)
     own = -(view.f_inv - head(others[: len(view.h)])).square().sum(dim=1, keepdim=True)
     code = view.targets.clamp(min=0)[:, None]
-    has_others = counts[code] > 1
-    logits = logits.scatter(1, code, torch.where(has_others, own, logits.gather(1, code)))
-    return ((view.labeled + view.unlabeled) * view.log_probability(logits)).sum()
+    logits = logits.scatter(1, code, own) + view.log_weight  # as in prediction
+    # a row without others of its class has no r_y to be near to (Eq. 2)
+    has_others = (counts[code] > 1)[:, 0] | (view.targets < 0)
+    weight = (view.labeled + view.unlabeled) * has_others
+    return (weight * view.log_probability(logits)).sum()
 
 
 def linear(view: View) -> Tensor:
@@ -167,9 +178,22 @@ def term_weights(objective: Objective, plan: Plan) -> dict[str, float]:
 
 def accuracy(view: View) -> Tensor:
     """Return the accuracy of q(y | x) on labelled rows; NaN if there are none."""
-    right = (view.logits.argmax(dim=1) == view.y).to(view.labeled.dtype)
+    return _mean_of_labeled(view, (view.logits.argmax(dim=1) == view.y).to(view.labeled.dtype))
+
+
+def log_loss(view: View) -> Tensor:
+    """Return the log-loss of q(y | x) on labelled rows; NaN if there are none."""
+    losses = F.cross_entropy(view.logits, view.y, ignore_index=-1, reduction="none")
+    return _mean_of_labeled(view, losses.detach())
+
+
+def _mean_of_labeled(view: View, values: Tensor) -> Tensor:
     total = view.labeled.sum()
     if len(view.whole[2]) > len(view.y):  # the part of this process
         any_labeled = (view.whole[2] >= 0).any()
-        return torch.where(any_labeled, (view.labeled * right).sum(), torch.nan)
-    return torch.where(total > 0, (view.labeled * right).sum() / total, torch.nan)
+        return torch.where(any_labeled, (view.labeled * values).sum(), torch.nan)
+    return torch.where(total > 0, (view.labeled * values).sum() / total, torch.nan)
+
+
+# What `history_` records in addition; early stopping can go by it.
+SCORES: dict[str, Callable[[View], Tensor]] = {"accuracy": accuracy, "log_loss": log_loss}

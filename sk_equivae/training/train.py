@@ -11,22 +11,28 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .._progress import Progress, begin, current, showing
+from ..fitted.compact import take
 from ..fitted.model import FittedModel
 from ..fitted.threads import compute_threads
 from ..model.module import EquiVAEModule
 from ..model.randomness import private_global_generator
 from .augment import make_augment
 from .averaging import Averaged
-from .batches import Evidence, TrainingRows
+from .background import count_classes
+from .batches import TrainingRows
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
 from .distributed import joined, own_device
 from .evidence import find_evidence
+from .forecast import Forecast, rows_after_training, source_seconds, step_seconds
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
-from .settings import Plan, TrainingSettings, make_plan, n_latents
+from .row_evidence import Evidence
+from .settings import Plan, TrainingSettings, is_photograph, make_plan, n_latents
 from .state import Saved
 from .summary import Trained, refresh_batch_norm, summarize
+from .weighting import class_weights
 from .world import World
 
 # Rows by which processes that train together check that they have the same data.
@@ -55,6 +61,7 @@ def train(
     settings: TrainingSettings,
     previous: Previous | None = None,
     incremental: bool = False,
+    valid: TrainingRows | None = None,
 ) -> Trained:
     """Train networks on rows.
 
@@ -71,6 +78,8 @@ def train(
     incremental : bool, default=False
         Train for one epoch at a constant rate, and go on with the optimiser's state, class counts
         and prototypes of `previous`. If False, only its networks are used.
+    valid : TrainingRows, optional
+        Rows for early stopping; by default a part of the labelled rows.
 
     Returns
     -------
@@ -78,8 +87,10 @@ def train(
         The result; the same in all processes that train together.
     """
     with joined() as world:
-        settings = common_settings(data, classes, settings, world)
-        return _train(data, classes, settings, previous, incremental, world)
+        settings = common_settings(data, classes, settings, world, valid)
+        title = "partial_fit" if incremental else "fit"
+        with showing(Progress(title) if settings.verbose else None):
+            return _train(data, classes, settings, previous, incremental, valid, world)
 
 
 def _train(
@@ -88,29 +99,35 @@ def _train(
     settings: TrainingSettings,
     previous: Previous | None,
     incremental: bool,
+    valid: TrainingRows | None,
     world: World,
 ) -> Trained:
-    settings, checkpoint = open_checkpoint(data, classes, settings, world)
-    rows, valid = data, None
-    if settings.early_stopping and not incremental:
-        rows, valid = split_validation(data, settings.validation_fraction, settings.seed)
-    count = class_counts(data, len(classes))
-    if previous is not None and incremental:
-        count += previous.model.class_count
+    settings, checkpoint = open_checkpoint(data, classes, settings, world, valid)
+    before = None if previous is None else previous.model
+    weight = class_weights(data, classes, settings.class_weight)
+    data, count = count_classes(data, len(classes), settings, before, incremental, world)
+    rows = data
+    if weight is not None:  # for the objective; p(y) and the prototypes are those of `data`
+        all_weights = np.append(weight, 1.0)  # rows of no class come last
+        rows = data.weighted(all_weights)
+        valid = None if valid is None else valid.weighted(all_weights)
+    if settings.early_stopping and not incremental and valid is None:
+        rows, valid = split_validation(rows, settings.validation_fraction, settings.seed)
     prior = count / count.sum()
     with _user_noise(settings, world), compute_threads(data.spec):
-        module = make_networks(settings, data, len(classes), previous)
+        module = make_networks(settings, data, len(count), previous)
         world.copy_first(module)
         like = module.module.like
         rows, valid = rows.like(like), None if valid is None else valid.like(like)
         plan = make_plan(settings, rows, incremental)
-        objective = make_objective(settings, plan, rows, module.module, prior)
+        objective = make_objective(settings, plan, rows, module.module, prior, weight)
         net = make_net(settings, plan, module, objective, rows, valid, incremental, checkpoint)
         if previous is not None and incremental and previous.net is not None:
             net.resume(previous.net)
+        plan_progress(net, objective, rows, settings, incremental)
         if objective.sources and not incremental:
             rows.evidence = prepare_evidence(
-                objective, rows, len(classes), settings, checkpoint, world
+                objective, rows, len(count), settings, checkpoint, world
             )
         for part in {module.module, module.predictor}:
             set_precision(part, settings.networks.amp, settings.networks.compile, like)
@@ -121,10 +138,15 @@ def _train(
             raise KeyboardInterrupt("Training was interrupted in the first epoch. Nothing changed.")
         for network in module.predictor.parts:
             network.amp = False  # predictions are exact
+        begin("batch statistics")
         refresh_batch_norm(module, rows, settings.seed)
     net.forget_training()
-    old = previous.model if previous is not None and incremental else None
-    trained = summarize(net, data.like(like), classes, count, settings, old)
+    old = before if incremental else None
+    background = None if before is None or not len(before.background) else before.background
+    trained = summarize(
+        net, data.like(like), classes, count, settings, old, weight, rows.evidence, valid,
+        background,
+    )  # fmt: skip
     if checkpoint is None:
         return trained
     if not net.interrupted:
@@ -136,12 +158,16 @@ def _train(
 
 
 def common_settings(
-    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings, world: World
+    data: TrainingRows,
+    classes: NDArray[Any],
+    settings: TrainingSettings,
+    world: World,
+    valid: TrainingRows | None,
 ) -> TrainingSettings:
     """Return the settings of this process; raise if others have different data or parameters."""
     if world.alone:
         return settings
-    world.check_same(fingerprint(data, classes, settings, n_most=COMPARED_ROWS))
+    world.check_same(fingerprint(data, classes, settings, COMPARED_ROWS, valid))
     return replace(
         settings,
         seed=world.first(lambda: settings.seed),
@@ -151,7 +177,11 @@ def common_settings(
 
 
 def open_checkpoint(
-    data: TrainingRows, classes: NDArray[Any], settings: TrainingSettings, world: World
+    data: TrainingRows,
+    classes: NDArray[Any],
+    settings: TrainingSettings,
+    world: World,
+    valid: TrainingRows | None,
 ) -> tuple[TrainingSettings, Checkpoint | None]:
     """Return the settings, with the seed of the fit to go on from, and the checkpoint."""
     if settings.checkpoint is None:
@@ -159,7 +189,7 @@ def open_checkpoint(
     path = Path(settings.checkpoint)
 
     def read() -> tuple[str, Saved | None]:
-        digest = fingerprint(data, classes, settings)
+        digest = fingerprint(data, classes, settings, valid=valid)
         return digest, read_checkpoint(path, digest, settings)
 
     digest, saved = world.first(read)
@@ -173,8 +203,9 @@ def split_validation(
 ) -> tuple[TrainingRows, TrainingRows]:
     """Return training and validation rows; both have a labelled row of every class."""
     rows, codes = data.rows, data.codes
-    labeled = rows[codes[rows] >= 0]
-    classes, counts = np.unique(codes[labeled], return_counts=True)
+    labeled = rows[data.own_codes >= 0]
+    own = take(codes, labeled)
+    classes, counts = np.unique(own, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
             f"early_stopping=True needs a validation part with every class; got {len(labeled)} "
@@ -184,18 +215,12 @@ def split_validation(
     rng = np.random.RandomState(seed)
     taken = []
     for code, count in zip(classes, counts, strict=True):
-        members = rng.permutation(labeled[codes[labeled] == code])
+        members = rng.permutation(labeled[own == code])
         taken.append(members[: np.clip(round(fraction * count), 1, count - 1)])
     valid = np.sort(np.concatenate(taken))
-    return data.subset(np.setdiff1d(rows, valid)), data.subset(valid)
-
-
-def class_counts(data: TrainingRows, n_classes: int) -> NDArray[np.float64]:
-    """Return the total weight of the labelled rows per class."""
-    labeled = data.codes >= 0
-    count = np.zeros(n_classes)
-    np.add.at(count, data.codes[labeled], data.weight[labeled])
-    return count
+    is_kept = np.ones(len(codes), dtype=bool)
+    is_kept[valid] = False
+    return data.subset(rows[take(is_kept, rows)]), data.subset(valid)
 
 
 @contextlib.contextmanager
@@ -225,7 +250,7 @@ def make_networks(
         n_classes,
         sizes,
         data.spec.likelihood,
-        settings.networks.architecture(sizes),
+        settings.networks.architecture(sizes, data.spec.input_shape),
         settings.seed,
         data.spec.layout,
     ).to(settings.device, getattr(torch, settings.dtype))
@@ -240,15 +265,54 @@ def make_objective(
     data: TrainingRows,
     module: EquiVAEModule,
     prior: NDArray[np.float64],
+    class_weight: NDArray[np.float64] | None = None,
 ) -> EquiVAEObjective:
     """Return the objective for the given rows."""
     any_unlabeled = bool((data.own_codes < 0).any())
-    augment = make_augment(settings.augment, data.spec.is_image, any_unlabeled, data.spec.layout)
+    spec = data.spec
+    augment = make_augment(
+        settings.augment,
+        spec.is_image,
+        any_unlabeled,
+        spec.layout,
+        is_photograph(spec.input_shape),
+    )
     sources = settings.objective.sources()
     objective = EquiVAEObjective(
-        prior, module.n_hidden, settings.m_max, settings.objective, plan, sources, augment
-    )
+        prior, module.n_hidden, settings.m_max, settings.objective, plan, sources, augment,
+        class_weight,
+    )  # fmt: skip
     return objective.to(module.like.dtype)
+
+
+def plan_progress(
+    net: EquiVAENet,
+    objective: EquiVAEObjective,
+    data: TrainingRows,
+    settings: TrainingSettings,
+    incremental: bool,
+) -> None:
+    """Measure what a training step takes, and tell the progress bar what is to come."""
+    progress = current()
+    if progress is None:
+        return
+    progress.begin("networks")
+    batches = net.get_iterator(data, training=True)
+    done, n_skipped = batches.epoch, batches.n_skipped
+    steps, sizes = batches.steps_per_epoch()[done:], batches.sizes[done:]
+    if not steps:  # all epochs were done before
+        return
+    steps[0] -= n_skipped
+    module = net.module_
+    measured = step_seconds(module, objective, data, sizes, settings, progress.clock)
+    # tables are learnt with probabilities that do not change
+    falling = data.spec.is_image and bool((data.own_codes < 0).any())
+    forecast = Forecast(steps, sizes, measured, falling)
+    after = rows_after_training(module, data, settings)
+    dict(net.callbacks_)["progress"].start_from(done, forecast, after)
+    before = {} if incremental else source_seconds(objective, data)
+    rows = {name: forecast.row_seconds * n_rows for name, n_rows in after.items()}
+    progress.expected = {**before, "training": forecast.rest, **rows}
 
 
 def prepare_evidence(

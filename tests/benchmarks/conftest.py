@@ -8,6 +8,8 @@ import torch
 from scipy.io import savemat
 from sklearn.datasets import load_digits
 
+import benchmarks.studies  # noqa: F401 - registers methods and studies
+
 N_TRAIN, N_TEST = 500, 100
 
 

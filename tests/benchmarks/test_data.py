@@ -131,7 +131,7 @@ def test_rows_for_a_method(data):
 def test_config_tells_what_is_not_a_default():
     job = Job(Run("few_labels", "mnist", 100, "equivae", "paper", 0))
     assert job.config() == {
-        "objective": "paper", "networks": "paper", "augment": None, "lr": 1e-3, "batch_size": 32,
+        "objective": "paper", "networks": "paper", "augment": None, "lr": 1e-3,
         "latent_dim": 8, "m_max": 4, "max_epochs": 20, "random_state": 0,
     }  # fmt: skip
     config = Job(Run("paper", "mnist", 100, "m1m2", "default", 0)).config()

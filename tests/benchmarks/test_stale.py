@@ -64,7 +64,7 @@ def test_comments_and_docstrings_do_not_count(change):
         ("sk_equivae/model/networks.py", "MAX_GRID = 2\n", "MAX_GRID = 3\n", NETWORKS),
         ("sk_equivae/training/terms.py", "def log_q_y(", "def log_p_y(",
          {"equivae", "equivae-neural"}),
-        ("sk_equivae/training/augment.py", "math.radians(", "float(",
+        ("sk_equivae/training/pictures.py", "math.radians(", "float(",
          {"equivae", "equivae-neural", "network", "fixmatch"}),
         ("benchmarks/peers/vae.py", "KL_WARMUP = 0.4", "KL_WARMUP = 0.5", {"m1m2"}),
         ("benchmarks/peers/aae.py", "def says(", "def tells(", {"aae"}),

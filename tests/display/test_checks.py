@@ -15,15 +15,17 @@ from sk_equivae import (
     InterpolationDisplay,
     LatentGridDisplay,
     LatentSpaceDisplay,
-    LearningCurveDisplay,
+    LatentUsageDisplay,
     SamplesDisplay,
     StyleTransferDisplay,
+    TrainingHistoryDisplay,
     explore,
 )
 
 USES = {
     "LatentSpaceDisplay": lambda model: LatentSpaceDisplay.from_estimator(model, [[0.0]]),
-    "LearningCurveDisplay": LearningCurveDisplay.from_estimator,
+    "TrainingHistoryDisplay": TrainingHistoryDisplay.from_estimator,
+    "LatentUsageDisplay": lambda model: LatentUsageDisplay.from_estimator(model, [[0.0]]),
     "SamplesDisplay": SamplesDisplay.from_estimator,
     "InterpolationDisplay": lambda model: InterpolationDisplay.from_estimator(model, [], []),
     "StyleTransferDisplay": lambda model: StyleTransferDisplay.from_estimator(model, [], []),
@@ -87,6 +89,6 @@ def test_the_remedy_for_a_pipeline_works(kind, fitted, blobs):
     place = {"last": -1, "middle": 1}[kind]
     pipeline, (X, y) = fitted[kind], blobs
     rows = pipeline[:place].transform(X)
-    display = LatentSpaceDisplay.from_estimator(pipeline[place], rows, y, method="pca")
+    display = LatentSpaceDisplay.from_estimator(pipeline[place], rows, y)
     assert display.invariant.shape == (60, 2)
     SamplesDisplay.from_estimator(fitted["search"].best_estimator_)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from sk_equivae import LatentSpaceDisplay, LearningCurveDisplay, SamplesDisplay
+from sk_equivae import LatentSpaceDisplay, SamplesDisplay, TrainingHistoryDisplay
 from sk_equivae.display.mosaic import drawn_channels, mosaic
 
 
@@ -42,7 +42,7 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", no_matplotlib)
     for display in (
         SamplesDisplay(np.zeros((1, 2, 8, 8)), classes=[0, 1]),
-        LearningCurveDisplay([{"train_elbo": -1.0}]),
+        TrainingHistoryDisplay([{"train_elbo": -1.0}]),
         LatentSpaceDisplay(np.eye(2), np.eye(2), codes=np.arange(2), classes=np.arange(2)),
     ):
         with pytest.raises(ImportError, match=r"plot requires matplotlib"):

@@ -1,4 +1,4 @@
-"""`SamplesDisplay` and `InterpolationDisplay`: mosaics of images, heat maps of tabular rows."""
+"""`SamplesDisplay` and `InterpolationDisplay`: mosaics of images, tables of tabular rows."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +10,6 @@ from sk_equivae import (
     EquiVAETransformer,
     InterpolationDisplay,
     SamplesDisplay,
-    explore,
 )
 from tests._tables import FAST, make_table
 
@@ -84,24 +83,73 @@ def test_interpolation_between_its_originals(image_model, digits):
     assert plain.im_.get_array().shape == (17, 5 * 9 - 1)
 
 
-def test_tabular_samples_are_a_heat_map(tabular_model):
-    display = SamplesDisplay.from_estimator(tabular_model, n_samples=5, random_state=0)
+def test_real_images_above_the_samples(image_model, digits):
+    X, y = digits
+    display = SamplesDisplay.from_estimator(image_model, X, y, n_samples=2, random_state=0)
+    image = display.im_.get_array()
+    shown = tile(image, 1, 3)
+    assert any(np.array_equal(shown, row) for row in X[y == 3])
+    np.testing.assert_allclose(tile(image[3:], 2, 1), display.samples[0, 1])  # a wide gap
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == ["real", "generated"]
+    with pytest.raises(ValueError, match="both X and y, or none of them; got only X"):
+        SamplesDisplay.from_estimator(image_model, X)
+
+
+def test_tabular_samples_beside_real_rows(tabular_model):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    display = SamplesDisplay.from_estimator(tabular_model, X, y, n_samples=5, random_state=0)
     values = display.im_.get_array()
-    assert values.shape == (15, 4)
+    assert values.shape == (30, 4)
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(values.std(axis=0), 1)
-    rows = display.samples[:, 2]  # the third class is at the bottom
-    order = np.argsort(np.asarray(values)[10:, 0])
-    np.testing.assert_array_equal(order, np.argsort(rows[:, 0]))
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["0", "1", "2"]
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == [f"{c}, {kind}" for c in range(3) for kind in ("real", "generated")]
     assert display.ax_.get_xticklabels()[0].get_text() == "sepal length (cm)"
+    # values in centimetres: the first row is one of the first class, the sixth is generated
+    written = np.array([float(text.get_text()) for text in display.ax_.texts]).reshape(30, 4)
+    assert (np.isclose(X[y == 0].to_numpy(), written[0]).all(axis=1)).any()
+    np.testing.assert_allclose(written[5:10], display.samples[:, 0], rtol=0.01)
+    plain = SamplesDisplay.from_estimator(tabular_model, n_samples=5, random_state=0)
+    np.testing.assert_allclose(plain.samples, display.samples)
+    assert [text.get_text() for text in plain.ax_.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_tabular_interpolation_is_a_heat_map(tabular_model):
+def test_tabular_interpolation_between_its_originals(tabular_model):
     X, _ = load_iris(return_X_y=True, as_frame=True)
     display = InterpolationDisplay.from_estimator(tabular_model, X[:2], X[100:102], n_steps=4)
-    assert display.im_.get_array().shape == (8, 4)
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["pair 0", "pair 1"]
+    assert display.im_.get_array().shape == (2 * (1 + 4 + 1), 4)
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == ["from", "pair 0", "to", "from", "pair 1", "to"]
+    assert display.ax_.texts[0].get_text() == f"{X.iloc[0, 0]:.3g}"
+
+
+def test_text_is_legible_on_its_cell(tabular_model):
+    """White on dark cells, black on light ones, whatever the style."""
+    for style in ("default", "dark_background"):
+        with plt.style.context(style):
+            display = SamplesDisplay.from_estimator(tabular_model, n_samples=3, random_state=0)
+            cells = display.im_.to_rgba(display.im_.get_array())[..., :3].reshape(-1, 3)
+            for text, cell in zip(display.ax_.texts, cells, strict=True):
+                ink = 1.0 if text.get_color() == "white" else 0.0
+                assert np.abs(ink - cell @ [0.2126, 0.7152, 0.0722]) > 0.35
+
+
+def test_small_axes_have_colours_alone(tabular_model):
+    _, ax = plt.subplots(figsize=(2, 1.5))
+    assert not SamplesDisplay.from_estimator(tabular_model, ax=ax).ax_.texts
+
+
+def test_many_classes_one_sample_each():
+    """No warning that labels look like numbers, and no figure of a hundred inches."""
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(120, 3)), np.repeat(np.arange(40), 3)
+    X[0, 1] = np.nan
+    model = EquiVAEClassifier(**FAST).fit(X, y)
+    display = SamplesDisplay.from_estimator(model, X, y, n_samples=1, random_state=0)
+    assert display.samples.shape == (1, 40, 3)
+    SamplesDisplay.from_estimator(model, X, y, n_samples=8, random_state=0)
+    assert display.figure_.get_size_inches().max() <= 30
 
 
 def test_categories_are_written_into_the_heat_map():
@@ -111,13 +159,6 @@ def test_categories_are_written_into_the_heat_map():
     assert samples.samples.shape == (3, 2, 5)
     written = {text.get_text() for text in samples.ax_.texts}
     assert written & {"red", "green", "blue"}
-    assert written <= {"u", "w", "z", "red", "green", "blue", "True", "False"}
     paths = InterpolationDisplay.from_estimator(model, X[:2], X[2:4], n_steps=3)
     assert paths.steps.shape == (2, 3, 5)
-    assert len(paths.ax_.texts) == 6 * 3
-
-
-def test_explore_refuses_tables_with_categories(tmp_path):
-    X, y = make_table()
-    with pytest.raises(ValueError, match="table with categories or missing values"):
-        explore(EquiVAEClassifier(**FAST).fit(X, y), tmp_path / "page.html")
+    assert len(paths.ax_.texts) == 2 * 5 * 5  # originals too; missing values have a dash

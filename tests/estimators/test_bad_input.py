@@ -24,7 +24,7 @@ def changed(X, value):
 # ---------------------------------------------------------------- y
 
 BAD_Y = {
-    "none": (lambda y: None, "requires y to be passed, but the target y is None.*-1 for unlab"),
+    "none": (lambda y: None, "requires y to be passed, but the target y is None.*labels per class"),
     "all unlabelled": (lambda y: np.full(60, -1), r"no labelled row: all 60 .*\(-1\).*at least 2"),
     "one class": (lambda y: np.zeros(60), r"at least 2 classes; got 1 class: \[0.0\].*Label rows"),
     "one class, some unlabelled": (lambda y: np.where(y, 5, -1), r"got 1 class: \[5\]"),
@@ -151,7 +151,7 @@ def test_other_feature_names_at_predict(estimator, blobs):
 def test_other_images_at_predict(make, images):
     X, y = images
     model = make(max_epochs=1).fit(X, y)
-    with pytest.raises(ValueError, match=r"shape \(8, 8\), as in fit; got \(4, 16\). Bring"):
+    with pytest.raises(ValueError, match=r"shape \(8, 8\), as in fit; got \(4, 16\). Resize"):
         model.predict(X.reshape(24, 4, 16))
 
 

@@ -12,11 +12,24 @@ from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LRScheduler
 from sk_equivae import EquiVAEClassifier, Networks, Objective
 from sk_equivae.estimators.inputs import make_spec
 from sk_equivae.fitted.loop import map_batches
+from sk_equivae.model.rules import mixed_with_prior
 from sk_equivae.training.batches import TrainingRows
 from sk_equivae.training.net import EquiVAENet
 from sk_equivae.training.train import split_validation
 
 LEARNS = {"max_epochs": 20, "lr": 5e-3}
+
+
+def outlyingness(model, X):
+    """How far rows are from those of training, which `decision_function` does not depend on."""
+    return model.model_.map(model.model_.region.outlying, X)
+
+
+def towards_prior(model, p, outlying):
+    """The probabilities of the rule as `predict_proba` returns them."""
+    arrays = (p, model.class_prior_, outlying)
+    return mixed_with_prior(*map(torch.from_numpy, arrays)).numpy()
+
 
 # ---------------------------------------------------------------- fit
 
@@ -31,8 +44,12 @@ def test_learns_with_all_and_with_few_labels(make, blobs, few, rule, labels):
     np.testing.assert_allclose(p.sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(X), model.classes_[p.argmax(axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p)
-    decision = model.decision_function(X)
-    np.testing.assert_array_equal(decision.argmax(axis=1), p.argmax(axis=1))
+    decision, outlying = model.decision_function(X), outlyingness(model, X)
+    near = outlying == 0
+    assert near.mean() > 0.9
+    log_p = model.predict_log_proba(X)
+    np.testing.assert_allclose(decision[near], log_p[near], rtol=1e-12)
+    np.testing.assert_allclose(p, towards_prior(model, np.exp(decision), outlying))
 
 
 def test_rules_differ(make, blobs):
@@ -50,7 +67,12 @@ def test_two_classes_have_one_decision(make, blobs):
     model = make().fit(X[y < 2], y[y < 2])
     decision, p = model.decision_function(X), model.predict_proba(X)
     assert decision.shape == (60,)
-    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-decision)))
+    second, outlying = 1 / (1 + np.exp(-decision)), outlyingness(model, X)
+    near = outlying == 0
+    assert near[y < 2].mean() > 0.9
+    np.testing.assert_allclose(p[near, 1], second[near])
+    both = np.column_stack([1 - second, second])
+    np.testing.assert_allclose(p, towards_prior(model, both, outlying))
 
 
 def test_history_and_attributes(make, blobs, few):
@@ -228,8 +250,9 @@ def test_what_is_printed(make, blobs, verbose):
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         make(verbose=verbose).fit(*blobs)
-    assert ("it/s" in err.getvalue()) == (verbose > 0)
-    assert ("train_loss" in out.getvalue()) == (verbose > 1)
+    assert ("left" in err.getvalue()) == (verbose > 0)
+    assert ("accuracy" in out.getvalue()) == (verbose > 1)
+    assert "\x1b" not in out.getvalue() + err.getvalue()  # no colours in a file
     if verbose == 0:
         assert out.getvalue() + err.getvalue() == ""
 
@@ -290,7 +313,7 @@ def test_representations(estimator, blobs):
     X, y = blobs
     estimator.set_params(latent_dim=(2, 3)).fit(X, y)
     parts = {}
-    for name, size in [("invariant", 2), ("equivariant", 3), ("both", 5)]:
+    for name, size in [("invariant", 2), ("equivariant", 3), ("both", 5), ("latent", 5)]:
         parts[name] = estimator.set_params(representation=name).transform(X)
         assert parts[name].shape == (60, size)
         np.testing.assert_array_equal(parts[name], estimator.transform(X))  # deterministic
@@ -322,11 +345,12 @@ def test_batches_of_inference_do_not_matter(make, blobs, few, monkeypatch, size)
 def test_no_training_data_is_kept(make, blobs):
     X, y = blobs
     sizes = []
-    for n in (1, 20):
+    for n in (60, 80):  # enough rows for all layers of the maps of v
         model = make(max_epochs=1, early_stopping=True).fit(np.tile(X, (n, 1)), np.tile(y, n))
-        model.transduction_ = None  # a label a row, as documented
+        # a label and its probabilities per row, as documented
+        model.transduction_ = model.transduction_proba_ = None
         sizes.append(len(pickle.dumps(model)))
-    assert abs(sizes[1] - sizes[0]) < 1000 < 19 * X.nbytes
+    assert abs(sizes[1] - sizes[0]) < 1000 < 20 * X.nbytes
 
 
 def test_defaults_are_small():

@@ -30,7 +30,7 @@ def assert_untouched(model, before):
 
 
 def test_the_constructor_is_short():
-    assert len(inspect.signature(EquiVAEClassifier).parameters) <= 25
+    assert len(inspect.signature(EquiVAEClassifier).parameters) <= 28
 
 
 def test_both_estimators_share_their_parameters():
@@ -97,12 +97,15 @@ BAD_PARAMETERS = {
     "representation": ["r"],
     "predict_with": ["distance"],
     "unlabeled": [[-1, -2]],
+    "class_weight": ["even", 2.0, {0: 0}, {0: -1.0}, {0: "a"}, {7: 2.0}],
+    "reject": [0.0, 1.0, "some"],
+    "rejected": [[-1, -2]],
     "objective": ["best", None, Networks()],
     "networks": ["large", None, Objective()],
     "max_epochs": [0, "many"],
     "batch_size": [1],
     "lr": [0, -1.0, NAN],
-    "early_stopping": ["yes"],
+    "early_stopping": ["yes", "loss"],
     "validation_fraction": [0.0, 1.0],
     "n_iter_no_change": [0],
     "augment": ["affine", "flip"],
@@ -129,22 +132,30 @@ BAD_FIELDS = {
         "teacher_decay": [1.0, -0.1],
         "confidence": [1.1],
         "complement_pool": ["all"],
+        "min_complements": [-1, 1.5, "all"],
         "alignment": ["yes", True],
         "graph": ["yes", False],
         "discriminant": ["yes", 3],
         "experts": ["yes", 3],
         "hidden_fraction": [0.6, -0.1, "half"],
         "labeled_fraction": [1.1, "auto"],
+        "labeled_warmup": [-1, 0.5, "long"],
         "max_batch_size": [1],
         "lr_decay": ["linear"],
         "gradient_clip": [0],
+        "calibrate": ["yes", None],
     },
     "networks": {
         "invariant_body": ["resnet"],
         "equivariant_body": [3],
         "posterior_body": [3],
         "decoder": [3],
+        "body": ["resnet", None],
+        "widths": ["many", 3, (8,), (8, -1)],
+        "depth": [0, 1.5],
         "hidden": ["large", 3, (3,), (3, 0), (1.5, 2)],
+        "posterior_hidden": ["auto", 3, (3,), (3, 0)],
+        "decoder_dense": ["no"],
         "filters": ["many", 3, (8,), (8, -1)],
         "kernel_size": [0, 2.5],
         "dense": [0, "auto"],

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import torch
 
+from sk_equivae import InputWarning
 from sk_equivae.estimators import inputs
 from sk_equivae.estimators.inputs import check_bernoulli, make_spec, shift_and_scale
 
@@ -74,7 +75,8 @@ def test_shapes_of_images_do_not_matter(make, images, assert_same):
     for model in (plain, flat):
         for same in (X, X[..., None], X.reshape(24, 64)):
             np.testing.assert_array_equal(model.transform(same), expected)
-    tabular = make().fit(X.reshape(24, 64), y)
+    with pytest.warns(InputWarning, match="look like the pixels of 8x8 images"):
+        tabular = make().fit(X.reshape(24, 64), y)
     sizes = [len(model.model_.module.state_dict()) for model in (tabular, plain)]
     assert sizes[0] != sizes[1]
 

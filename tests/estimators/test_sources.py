@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import IterableDataset, TensorDataset
 
-from sk_equivae import EquiVAEClassifier
+from sk_equivae import EquiVAEClassifier, _progress
 from sk_equivae.estimators import sources
 from sk_equivae.estimators.lazy import LazyRows
 from sk_equivae.estimators.sources import find_rows
@@ -206,12 +206,15 @@ def test_pages_of_a_memory_map_are_given_back(rows, tmp_path, monkeypatch):
     assert sources.MappedReader(private).mapped is None  # it may hold changes
 
 
-def test_progress(rows, in_memory, capsys):
+def test_progress(rows, in_memory, capsys, monkeypatch):
     X, _ = rows
-    in_memory.transform(X)
-    assert capsys.readouterr().err == ""
     try:
         in_memory.set_params(verbose=1).transform(X)
+        assert capsys.readouterr().err == ""  # only what takes long has a bar
+        monkeypatch.setattr(_progress, "DELAY", 0.0)
+        in_memory.transform(X)
+        assert "transform 40 rows" in capsys.readouterr().err
     finally:
         in_memory.set_params(verbose=0)
-    assert "transform" in capsys.readouterr().err
+    in_memory.transform(X)
+    assert capsys.readouterr().err == ""

@@ -43,8 +43,7 @@ def pixels(browser, selector="#picture"):
 
 def decoded(model, state):
     """What the Python decoder gives for the state of the page."""
-    z = np.concatenate([model.prototypes_[state["code"]], state["v"]])[None]
-    return np.asarray(model.set_params(representation="both").inverse_transform(z))[0]
+    return model.model_.decode(np.array([state["r"]]), np.array([state["v"]]))[0]
 
 
 def assert_picture_is_decoded(browser, model):
@@ -55,9 +54,37 @@ def assert_picture_is_decoded(browser, model):
     return state
 
 
-def drag(browser, kind, start, end):
+def open_tab(browser, name):
+    browser.find_element(By.ID, f"tab-{name}").click()
+    settle(browser)
+
+
+def paint(browser, images):
+    """What the page reads in grey images of bytes that are painted on its canvas."""
+    return browser.execute_script(
+        """const [images, size] = arguments;
+        const { app, input } = explorePage;
+        const canvas = document.createElement("canvas");
+        canvas.width = canvas.height = 20 * size;
+        const context = canvas.getContext("2d");
+        return images.map((bytes) => {
+          bytes.forEach((a, i) => {
+            context.fillStyle = `rgb(${a} ${a} ${a})`;
+            context.fillRect(20 * (i % size), 20 * Math.floor(i / size), 20, 20);
+          });
+          input.take(canvas);
+          const start = performance.now();
+          const { code } = app.engine.encode(input.row());
+          return [code, performance.now() - start];
+        });""",
+        images.reshape(len(images), -1).tolist(),
+        images.shape[1],
+    )
+
+
+def drag(browser, kind, start, end, id_="pad"):
     """Drag over the pad between places in parts of its half-width, as seen from its middle."""
-    pad = browser.find_element(By.ID, "pad")
+    pad = browser.find_element(By.ID, id_)
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", pad)
     half = pad.rect["width"] / 2
     actions = ActionBuilder(browser, mouse=PointerInput(kind, kind))
@@ -68,3 +95,8 @@ def drag(browser, kind, start, end):
         pointer.move_to(pad, round(x * half), round(y * half))
     pointer.pointer_up()
     actions.perform()
+
+
+def click(browser, selector, place=0):
+    browser.find_elements(By.CSS_SELECTOR, selector)[place].click()
+    settle(browser)

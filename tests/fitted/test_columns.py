@@ -1,7 +1,6 @@
 """Columns: from a matrix to rows of the networks and back."""
 
 import numpy as np
-import pytest
 import torch
 
 from sk_equivae.fitted.columns import Column, Columns
@@ -13,7 +12,7 @@ COLUMNS = Columns(
     (
         Column("a"),
         Column("b", categories=("x", "y")),
-        Column("c", is_integer=True),
+        Column("c"),
         Column("empty"),
         Column("d", categories=(10, 20, 30)),
     )
@@ -29,7 +28,7 @@ def normalize(rows):
 def test_ranges_and_layout():
     a, b, c, empty, d = COLUMNS.columns
     assert (a.low, a.high, a.has_gaps, a.is_empty) == (1, 3, True, False)
-    assert (c.low, c.high, c.has_gaps) == (7, 7, False)
+    assert (c.low, c.high, c.has_gaps, c.is_integer) == (7, 7, False, True)
     assert b.has_gaps
     assert not d.has_gaps
     assert empty.is_empty
@@ -60,17 +59,3 @@ def test_back_and_forth():
     observed = ~np.isnan(X)
     np.testing.assert_array_equal(back[observed], X[observed])
     assert np.isnan(back[:, 3]).all()
-
-
-@pytest.mark.parametrize(
-    "column, values, expected",
-    [
-        (Column("n", low=0.0, high=9.0), [-1.0, 0.4, 99.0], [0.0, 0.4, 99.0]),
-        (Column("n", low=-1.0, high=9.0), [-3.0, 0.4, 99.0], [-3.0, 0.4, 99.0]),
-        (Column("i", low=-1.0, high=9.0, is_integer=True), [-3.0, 0.6, 99.0], [-1.0, 1.0, 9.0]),
-        (Column("c", low=5.0, high=5.0), [-3.0, 0.6], [5.0, 5.0]),
-    ],
-    ids=["not negative", "any number", "integer", "constant"],
-)
-def test_generated_numbers_are_possible_ones(column, values, expected):
-    np.testing.assert_array_equal(column.repair(np.array(values)), expected)

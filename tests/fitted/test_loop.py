@@ -90,14 +90,14 @@ def test_no_gradient_is_kept():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_floats_come_in_the_dtype_of_the_networks(dtype):
+def test_floats_come_in_the_dtype_of_the_networks_and_codes_as_positions(dtype):
     seen = []
     map_batches(
         lambda *columns: seen.extend(column.dtype for column in columns),
         np.zeros(3), np.zeros(3, dtype=np.float32), np.zeros(3, dtype=np.int32),
         like=torch.zeros((), dtype=dtype),
     )  # fmt: skip
-    assert seen == [dtype, dtype, torch.int32]
+    assert seen == [dtype, dtype, torch.int64]
 
 
 def test_rows_of_a_user_come_normalised():

@@ -12,7 +12,6 @@ import onnxruntime
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy.special import softmax
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -55,7 +54,7 @@ def bits():
 
 
 CASES = {
-    "image-bernoulli": (digits, {"predict_with": "prototype", "representation": "equivariant"}),
+    "image-bernoulli": (digits, {"predict_with": "prototype", "representation": "latent"}),
     "image-gaussian": (colours, {"predict_with": "posterior", "representation": "both"}),
     "table-bernoulli": (bits, {"predict_with": "likelihood", "representation": "invariant"}),
     "table-gaussian": (lambda: table(1e6), {"representation": "both"}),
@@ -125,12 +124,33 @@ def test_same_answers(tmp_path, name, what):
     assert b".py" not in content  # nothing about the machine it was made on
 
 
+@pytest.mark.parametrize("representation", ["equivariant", "both"])
+def test_v_relative_to_its_class(tmp_path, representation):
+    """The spread of v within a class is the unit, so errors of v count relative to it."""
+    estimator, X = case("image-bernoulli")
+    estimator = copy.deepcopy(estimator).set_params(representation=representation, dtype="float64")
+    model = estimator.model_
+    estimator.model_ = model.replace(module=copy.deepcopy(model.module).double())
+    estimator.to_onnx(tmp_path / "model.onnx", what="transform")
+    (Z,) = session(tmp_path / "model.onnx").run(None, {"X": X})
+    np.testing.assert_allclose(Z, estimator.transform(X), rtol=0, atol=1e-5)
+
+
 def test_flattened_images_in_float64(tmp_path):
     X, y = digits()
     X = X.reshape(60, 64) / 255
     params = {"image_shape": (8, 8), "dtype": "float64", "predict_with": "likelihood"}
     estimator = fit(X, y, likelihood="gaussian", **params)
     assert_same_answers(estimator, X, "predict_proba", tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_residual_bodies(tmp_path, dtype):
+    X, y = colours()
+    own = {"body": "residual", "widths": (3, 4, 5)}
+    estimator = fit(X.astype(dtype), y, dtype=dtype, own=own, representation="both")
+    graph = assert_same_answers(estimator, X.astype(dtype), "predict_proba", tmp_path)
+    assert graph.get_inputs()[0].shape[1:] == list(X.shape[1:])
 
 
 def test_added_class_and_class_without_rows(tmp_path):
@@ -166,8 +186,8 @@ def test_networks_of_the_user(tmp_path):
     np.testing.assert_allclose(p, estimator.predict_proba(X), rtol=0, atol=1e-4)
     model = estimator.model_
     exact = model.replace(module=copy.deepcopy(model.module).double())
-    logits = exact.logits(X.reshape(60, 64), "likelihood")
-    np.testing.assert_allclose(p, softmax(logits, axis=1), rtol=0, atol=1e-5)
+    expected = exact.predict_proba(X.reshape(60, 64), "likelihood")
+    np.testing.assert_allclose(p, expected, rtol=0, atol=1e-5)
 
 
 def test_convolutions_as_matrix_products():
@@ -210,7 +230,7 @@ def test_crash_leaves_the_old_file(tmp_path, monkeypatch):
     estimator, _ = case("table-gaussian")
     path = tmp_path / "model.onnx"
     path.write_bytes(b"old")
-    monkeypatch.setattr("sk_equivae.io.onnx.make_onnx", lambda *_: onnx.ModelProto())
+    monkeypatch.setattr("sk_equivae.io.onnx.make_onnx", lambda *_, **__: onnx.ModelProto())
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         estimator.to_onnx(path, "decode")

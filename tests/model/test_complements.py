@@ -94,7 +94,7 @@ def test_all_complements_are_the_leave_one_out_mean():
 def make_pool(m_max=100, draw=False, seen=()):
     h = random_rows(len(CODES), 3)
     is_seen = torch.tensor([code in seen for code in range(4)])
-    return ComplementPool(h, CODES, m_max, draw, random_rows(4, 3, seed=1), is_seen)
+    return ComplementPool(h, CODES, CODES, m_max, draw, random_rows(4, 3, seed=1), is_seen)
 
 
 def test_a_pool_gives_the_mean_of_the_others():
@@ -102,22 +102,38 @@ def test_a_pool_gives_the_mean_of_the_others():
     rows, classes = torch.tensor([0, 4, 1]), torch.tensor([0, 0, 1])
     of_class = CODES == 0
     expected = [pool.h[of_class][1:].mean(dim=0), pool.h[of_class].mean(dim=0), pool.h[6]]
-    torch.testing.assert_close(pool.mean(rows, classes, seeded()), torch.stack(expected))
+    mean, found = pool.mean(rows, classes, seeded())
+    torch.testing.assert_close(mean, torch.stack(expected))
+    assert found.all()
 
 
 def test_a_class_that_is_absent_uses_its_last_mean_without_gradient():
     pool = make_pool(seen=[2, 3])
     pool.h.requires_grad_()
-    mean = pool.mean(torch.tensor([0, 3]), torch.tensor([3, 2]), seeded())
-    torch.testing.assert_close(mean, pool.last_means[[3, 2]])
+    unlabeled = int((CODES < 0).nonzero()[0])
+    mean, found = pool.mean(torch.tensor([0, unlabeled]), torch.tensor([3, 3]), seeded())
+    torch.testing.assert_close(mean, pool.last_means[[3, 3]])
+    assert found.all()
     (gradient,) = torch.autograd.grad(mean.sum(), pool.h)
     assert not gradient.any()
 
 
-def test_a_row_stands_in_for_itself_where_nothing_else_is_known():
-    pool = make_pool()
-    mean = pool.mean(torch.tensor([3, 0]), torch.tensor([2, 3]), seeded())
-    torch.testing.assert_close(mean, pool.h[[3, 0]])
+@pytest.mark.parametrize("seen", [[], [2]])
+def test_no_row_ever_stands_in_for_itself(seen):
+    """Row 3 is the only one of class 2, and may be part of that class's last mean (Eq. 2)."""
+    pool = make_pool(seen=seen)
+    pool.h.requires_grad_()
+    mean, found = pool.mean(torch.tensor([3, 0]), torch.tensor([2, 3]), seeded())
+    assert not found.any()
+    assert not mean.any()
+
+
+def test_rows_of_validation_may_use_the_last_mean_of_their_class():
+    pool = make_pool(seen=[2])
+    pool.y = torch.full_like(pool.y, -1)
+    mean, found = pool.mean(torch.tensor([3]), torch.tensor([2]), seeded())
+    torch.testing.assert_close(mean, pool.last_means[[2]])
+    assert found.all()
 
 
 def test_m_is_drawn_in_training_and_m_max_otherwise():
@@ -126,7 +142,7 @@ def test_m_is_drawn_in_training_and_m_max_otherwise():
     def numbers(draw):
         pool, one = make_pool(3, draw), torch.zeros(1, dtype=torch.int64)
         pool.h, pool.last_means = torch.eye(len(CODES)).double(), torch.zeros(4, len(CODES))
-        means = (pool.mean(one + 4, one, seeded(seed)) for seed in range(40))
+        means = (pool.mean(one + 4, one, seeded(seed)).mean for seed in range(40))
         return {int((mean > 0).sum()) for mean in means}
 
     assert numbers(draw=True) == {1, 2, 3}

@@ -5,19 +5,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from sk_equivae.model.module import Decoder
+from sk_equivae.model.layers import initialize, output_layer
+from sk_equivae.model.module import Decoder, EquiVAEModule
 from sk_equivae.model.networks import (
     Architecture,
     ConvBody,
     ConvDecoderBody,
     DenseBody,
     DenseDecoderBody,
-    initialize,
     make_body,
     make_decoder_body,
-    output_layer,
     strides,
 )
+from sk_equivae.training.settings import NETWORKS
 from tests._models import random_rows, seeded, tiny_module
 
 SIZES = Architecture()
@@ -63,6 +63,60 @@ def test_bodies_follow_appendix_b():
     ]
     assert [c.out_channels for c in mirror] == [64, 32, 16, 8, 3]
     assert [c.stride[0] for c in mirror] == [2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "shape, n_latents", [((1, 28, 28), 16), ((1, 28, 28), 8), ((3, 32, 32), 16)]
+)
+def test_the_paper_has_the_layers_of_appendix_b(shape, n_latents):
+    """Layer by layer, in order: kind, inputs, outputs, kernel and stride."""
+    sizes = NETWORKS["paper"]().architecture((n_latents, n_latents))
+    module = EquiVAEModule(shape, 10, (n_latents, n_latents), "bernoulli", sizes)
+    first, second = (128, 64) if n_latents == 16 else (64, 32)
+    filters = (shape[0], 8, 16, 32, 64, 64)
+    body = [
+        ("conv", *filters[i : i + 2], stride) for i, stride in enumerate((1, 2, 2, 2, 2))
+    ]  # fmt: skip
+    block = [*body, ("dense", 64 * 2 * 2, first)]  # 5-CNN, 1-dense
+    assert layers_of(module.invariant) == [
+        *block, ("dense", first, second), ("dense", second, n_latents),
+        ("dense", n_latents, 10),  # linear(f_inv), which has weight 0 in the paper's objective
+    ]  # fmt: skip
+    assert layers_of(module.equivariant) == [
+        *block, ("dense", n_latents, second),
+        ("dense", first + second, second), ("dense", second, n_latents),  # mean
+        ("dense", first + second, second), ("dense", second, n_latents),  # variance
+    ]  # fmt: skip
+    assert layers_of(module.posterior) == [
+        *block, ("dense", first + n_latents, 128), ("dense", 128, 64), ("dense", 64, 10),
+    ]  # fmt: skip
+    start = first // 4  # a hidden layer becomes an image of 2 x 2 pixels
+    up = [("up", a, b, 2) for a, b in ((start, 64), (64, 32), (32, 16), (16, 8))]
+    assert layers_of(module.decoder) == [
+        ("dense", n_latents, second), ("dense", n_latents, second), ("dense", 2 * second, first),
+        *up, ("conv", 8, shape[0], 1),
+    ]  # fmt: skip
+    assert sum(p.numel() for p in module.parameters()) < 1e6
+    assert not [m for m in module.modules() if isinstance(m, nn.BatchNorm2d)]
+    decoded = module.decode(torch.zeros(2, n_latents), torch.zeros(2, n_latents))
+    assert decoded.mean.shape == (2, *shape)
+
+
+def layers_of(network):
+    """Return the layers with weights, as they are used."""
+    found = []
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            found.append(("dense", layer.in_features, layer.out_features))
+        elif isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
+            kind = "up" if isinstance(layer, nn.ConvTranspose2d) else "conv"
+            found.append((kind, layer.in_channels, layer.out_channels, layer.stride[0]))
+    return found
+
+
+def test_a_start_that_does_not_fill_the_image_is_an_error():
+    with pytest.raises(ValueError, match="multiple of 4"):
+        make_decoder_body(None, 10, (1, 28, 28), Architecture(decoder_dense=False))
 
 
 def test_sizes_are_those_of_the_architecture():

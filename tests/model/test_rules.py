@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 
 from sk_equivae.model.rules import (
     RULES,
+    Scaling,
     bound_by_class,
     class_logits,
     prototype_logits,
@@ -99,6 +100,22 @@ def test_added_classes_take_what_the_prototypes_give_them(module, x, r, rule):
     torch.testing.assert_close(
         probability[:, trained], without * (1 - by_distance[:, 1:2]), rtol=1e-6, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("rule", ["posterior", "likelihood"])
+def test_added_classes_keep_it_at_any_temperature(module, x, r, rule):
+    """The last prototype is of rows of no class, which take no part."""
+    more = torch.cat([r[:1], random_rows(1, 3, seed=2), r[1:]])
+    trained, log_prior = torch.tensor([0, 2, 3]), LOG_PRIOR[[0, 0, 1, 2]]
+    weight = torch.tensor([2.0, 1.0, 0.5]).double().log()
+    scaling = Scaling(weight, prototype=3.0, rule=0.5)
+    p = class_logits(module, x, more, log_prior, rule, trained, scaling).softmax(dim=1)
+    distances = class_logits(module, x, more, log_prior, "prototype")[:, :3]
+    by_distance = ((distances + weight) / 3).softmax(dim=1)
+    torch.testing.assert_close(p[:, 1], by_distance[:, 1])
+    without = class_logits(module, x, r, LOG_PRIOR, rule)[:, :2]
+    q = (without / 0.5).softmax(dim=1)
+    torch.testing.assert_close(p[:, [0, 2]], q * (1 - p[:, 1:2]), rtol=1e-6, atol=1e-12)
 
 
 def test_bound_does_not_mix_rows(module, x, r):

@@ -17,6 +17,7 @@ from sk_equivae.model_selection.cluster import _arrays
 distributed = pytest.importorskip("distributed")
 # Dask reports the worker that was killed, and connections that were open to it.
 pytestmark = [
+    pytest.mark.serial,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -4,12 +4,18 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from sk_equivae import RandomAffine, SwapFeatures
+from sk_equivae import Photographic, RandomAffine, SwapFeatures
 from sk_equivae.model.mixed import Layout
 from sk_equivae.training.augment import make_augment
 from tests._models import random_rows, seeded
 
 STILL = {"rotation": 0, "scale": 0.0, "shear": 0.0, "shift": 0.0}
+COLOURS = {"gain": 0.0, "offset": 0.0, "invert": 0.0, "cut_out": 0.0, "flip": 0.0}
+
+
+def photographic(**strengths):
+    """Nothing but what is given."""
+    return Photographic(**{**STILL, **COLOURS, **strengths})
 
 
 def images(dtype=torch.float64):
@@ -59,7 +65,8 @@ def test_rows_stay_close_to_what_they_were():
 
 
 @pytest.mark.parametrize(
-    "function, x", [(RandomAffine(), images()), (SwapFeatures(), images()[0, 0])]
+    "function, x",
+    [(RandomAffine(), images()), (Photographic(), images()), (SwapFeatures(), images()[0, 0])],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_by_the_generator_in_shape_and_dtype(function, x, dtype):
@@ -71,6 +78,55 @@ def test_by_the_generator_in_shape_and_dtype(function, x, dtype):
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
     assert torch.equal(x, before)
+
+
+def test_a_photograph_of_no_strength_is_not_changed():
+    torch.testing.assert_close(photographic()(images(), seeded()), images())
+
+
+@pytest.mark.parametrize("name", [*STILL, *COLOURS])
+def test_each_strength_changes_a_photograph(name):
+    changed = photographic(**{name: 17 if name == "rotation" else 0.5})(images(), seeded())
+    assert not torch.allclose(changed, images())
+
+
+def test_photographs_move_as_other_images_do():
+    strengths = {"rotation": 9, "scale": 0.1, "shear": 0.2, "shift": 0.1}
+    moved = photographic(**strengths)(images(), seeded())
+    torch.testing.assert_close(moved, RandomAffine(**strengths)(images(), seeded()))
+
+
+def test_gain_and_offset_are_drawn_for_each_channel():
+    x = torch.stack([torch.zeros(200, 3, 4, 4), torch.ones(200, 3, 4, 4)]).double()
+    dark, light = (photographic(gain=0.3, offset=0.4)(part, seeded()) for part in x)
+    gain, offset = (light - dark)[..., 0, 0], dark[..., 0, 0]
+    assert (dark == offset[..., None, None]).all()  # the same in all pixels
+    for drawn, low, high in ((gain, 0.7, 1.3), (offset, -0.4, 0.4)):
+        assert low <= drawn.min() < low + 0.05
+        assert high - 0.05 < drawn.max() <= high
+        assert abs(torch.corrcoef(drawn.T)[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("name, change", [("invert", torch.neg), ("flip", lambda x: x.flip(3))])
+def test_some_photographs_are_inverted_or_flipped(name, change):
+    x = random_rows(300, 3, 4, 5)
+    changed = photographic(**{name: 0.3})(x, seeded())
+    is_changed = (changed == change(x)).flatten(1).all(dim=1)
+    assert torch.equal(changed[~is_changed], x[~is_changed])
+    assert 0.2 < is_changed.double().mean() < 0.4
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_a_square_is_cut_out_in_proportion_to_the_image(size):
+    x = torch.ones(400, 3, size, size + 8)
+    cut = photographic(cut_out=0.5)(x, seeded()) == 0
+    assert (cut.any(dim=1) == cut.all(dim=1)).all()  # in all channels
+    rows, columns = cut[:, 0].any(dim=2), cut[:, 0].any(dim=1)
+    assert torch.equal(cut[:, 0], rows[:, :, None] & columns[:, None, :])
+    assert rows.sum(dim=1).max() == size // 2
+    assert columns.sum(dim=1).max() == (size + 8) // 2
+    assert rows.sum(dim=1).min() < size / 3  # part of it lies outside
+    assert rows.any(dim=0).all()  # anywhere
 
 
 def test_swapped_features_come_from_their_own_column():
@@ -110,12 +166,19 @@ def test_as_many_features_are_swapped_as_asked_for():
         ("auto", False, True, SwapFeatures),
         ("affine", True, False, RandomAffine),
         ("swap", False, False, SwapFeatures),
+        ("photographic", True, True, Photographic),
     ],
 )
 def test_which_augmentation(augment, is_image, any_unlabeled, expected):
     made = make_augment(augment, is_image, any_unlabeled)
     assert type(made) is expected
     assert made.get_params() == expected().get_params()
+
+
+def test_photographs_are_augmented_as_such():
+    assert type(make_augment("auto", True, True, photographs=True)) is Photographic
+    assert type(make_augment("affine", True, True, photographs=True)) is RandomAffine
+    assert make_augment(None, True, True, photographs=True) is None
 
 
 def test_no_augmentation():
@@ -138,6 +201,8 @@ def test_an_object_is_taken_as_it_is():
 def test_affine_needs_images(augment):
     with pytest.raises(ValueError, match=r"needs images; got tabular rows\. Set `image_shape`"):
         make_augment(augment, False, False)
+    with pytest.raises(ValueError, match="augment=Photographic needs images; got tabular rows"):
+        make_augment("photographic", False, False)
 
 
 @pytest.mark.parametrize("augment", ["swap", SwapFeatures()])

@@ -5,13 +5,9 @@ import pytest
 import torch
 
 from sk_equivae import Objective
-from sk_equivae.training.batches import (
-    OrderedBatches,
-    TrainBatches,
-    epoch_batches,
-    grown_batch_size,
-)
-from tests._models import make_codes, make_rows
+from sk_equivae.training.batches import OrderedBatches, TrainBatches
+from sk_equivae.training.composition import epoch_batches, grown_batch_size
+from tests._models import batch, evaluate, make_codes, make_rows, tiny_module, tiny_objective
 
 THIRD = Objective().labeled_fraction
 
@@ -25,7 +21,12 @@ def zeros(n, codes=None, weight=None):
 
 
 def train_batches(data, batch_size, largest, max_epochs):
-    return TrainBatches(data, batch_size, largest, max_epochs, THIRD, 3, rng())
+    return TrainBatches(data, batch_size, largest, max_epochs, THIRD, 3, "auto", rng())
+
+
+def own_size(inputs):
+    """The number of rows that are not there as complements only."""
+    return int(inputs["own"].sum()) if "own" in inputs else len(inputs["x"])
 
 
 def one_epoch(codes, batch_size, m_max=3, seed=0):
@@ -130,13 +131,14 @@ def test_steps_are_counted_as_they_come(n_labeled, n_unlabeled, batch_size, larg
 
 def test_each_iteration_is_an_epoch_of_larger_batches():
     batches = train_batches(zeros(64, make_codes(64, 0)), 8, 32, 3)
-    assert [{len(y) for _, y in batches} for _ in range(4)] == [{8}, {16}, {32}, {32}]
+    sizes = [{own_size(inputs) for inputs, _ in batches} for _ in range(4)]
+    assert sizes == [{8}, {16}, {32}, {32}]
 
 
 def test_train_batches_hold_the_rows_of_the_subset():
     subset = zeros(20, make_codes(20, 0), np.arange(20.0)).subset(np.arange(5, 15))
     seen = torch.cat([inputs["weight"] for inputs, _ in train_batches(subset, 4, 4, 1)])
-    assert sorted(seen.tolist()) == list(range(5, 15))
+    assert sorted(seen[seen > 0].tolist()) == list(range(5, 15))
 
 
 # -------------------------------------------------------------------- who comes together
@@ -237,3 +239,90 @@ def test_order_is_by_the_generator_and_new_each_epoch():
     assert first != second
     assert orders(0) == [first, second]
     assert orders(1)[0] != first
+
+
+def test_labelled_rows_alone_come_first():
+    codes = make_codes(20, 100)
+    data = zeros(120, codes)
+    batches = TrainBatches(data, 12, 12, 2, THIRD, 3, "auto", rng(), n_warmup=3)
+    first, second = ([y.numpy() for _, y in batches] for _ in range(2))
+    assert [len(first), len(second)] == batches.steps_per_epoch()
+    assert len(first) == len(second) + 3
+    for y in first[:3]:
+        assert len(y) == 12
+        assert (y >= 0).all()
+    for y in (*first[3:], *second):
+        assert (y < 0).any()
+    # as many as there are, if they are few
+    few = TrainBatches(zeros(60, make_codes(5, 55)), 12, 12, 1, THIRD, 3, "auto", rng(), n_warmup=2)
+    assert [len(y) for _, y in few][:2] == [5, 5]
+
+
+def test_the_first_rows_are_skipped_by_a_later_start():
+    data = zeros(120, make_codes(20, 100))
+    whole = TrainBatches(data, 12, 12, 2, THIRD, 3, "auto", rng(), n_warmup=3)
+    rest = TrainBatches(data, 12, 12, 2, THIRD, 3, "auto", rng(), (0, 2), n_warmup=3)
+    for (_, y), (_, other) in zip([*whole][2:], rest, strict=True):
+        assert torch.equal(y, other)
+    assert len(
+        [*TrainBatches(data, 12, 12, 2, THIRD, 3, "auto", rng(), (1, 0), n_warmup=3)]
+    ) == len([*whole])
+
+
+# -------------------------------------------------------------------- complements
+
+
+def many_batches(codes, batch_size, m_max, least):
+    data = zeros(len(codes), codes, 1.0 + np.arange(len(codes)))
+    return list(TrainBatches(data, batch_size, batch_size, 1, THIRD, m_max, least, rng()))
+
+
+def counts_of(y, n_classes):
+    return np.bincount(y[y >= 0], minlength=n_classes)
+
+
+@pytest.mark.parametrize("least, expected", [("auto", 2), (3, 3), ("m_max", 5)])
+def test_every_class_is_in_every_batch_with_unlabelled_rows(least, expected):
+    """With 10 classes and 32 rows too, where groups of m_max + 1 rows cover 3 classes."""
+    codes = np.concatenate([np.repeat(np.arange(10), 6), np.full(200, -1)])
+    for _, y in many_batches(codes, 32, 4, least):
+        assert counts_of(y, 10).min() >= expected
+
+
+def test_a_class_with_fewer_rows_gives_what_it_has():
+    codes = np.concatenate([[0, 0, 0, 1], np.full(30, -1)])
+    for _, y in many_batches(codes, 8, 4, "m_max"):
+        assert counts_of(y, 2).tolist() == [3, 1]
+
+
+def test_without_unlabelled_rows_only_classes_of_the_batch_get_complements():
+    codes = np.arange(300) % 30
+    for _, y in many_batches(codes, 8, 3, "auto"):
+        assert set(counts_of(y, 30)) <= {0, *range(2, 9)}
+
+
+def test_a_batch_that_cannot_hold_all_classes_stays_small():
+    codes = np.concatenate([np.arange(300) % 30, np.full(300, -1)])
+    assert max(len(y) for _, y in many_batches(codes, 8, 3, "auto")) <= 16
+
+
+def test_added_rows_have_no_weight_and_are_not_in_the_batch():
+    codes = np.concatenate([np.repeat(np.arange(10), 6), np.full(200, -1)])
+    for inputs, y in many_batches(codes, 32, 4, "m_max"):
+        own, weight = inputs["own"], inputs["weight"]
+        assert own.sum() in (31, 32)
+        assert (y[~own] >= 0).all()
+        assert torch.equal(weight > 0, own)
+        assert len(set(weight[own].tolist())) == own.sum()
+
+
+def test_added_rows_change_no_term_but_through_complements():
+    module, y = tiny_module(), torch.tensor([0, 0, 1, 1, 2, 2, 0])
+    objective = tiny_objective(module, label_weight=1.0, linear_weight=1.0, prototype_weight=1.0)
+    plain = evaluate(module, objective, y[:6])
+    inputs, _ = batch(y, weight=torch.tensor([1.0] * 6 + [0.0]))
+    with torch.no_grad():
+        added, _ = objective(module, {**inputs, "own": torch.arange(6)}, y, torch.Generator())
+    for name in ("log_q_y", "linear", "accuracy", "log_p_y"):
+        torch.testing.assert_close(added[name], plain[name])
+    assert added["elbo"] != plain["elbo"]

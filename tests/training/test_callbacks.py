@@ -1,14 +1,10 @@
-"""The user's callbacks, interrupts and the progress bar."""
-
-import re
+"""The user's callbacks and interrupts."""
 
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 from skorch.callbacks import Callback, LRScheduler
 from torch.optim.lr_scheduler import LambdaLR
-
-from sk_equivae import Objective
 
 
 def test_a_scheduler_of_the_user_takes_the_place_of_ours(make, blobs):
@@ -78,19 +74,3 @@ class StopAtOnce(Callback):
 
 def test_a_callback_may_end_training(make, blobs):
     assert make(max_epochs=5, callbacks=[StopAtOnce()]).fit(*blobs).n_iter_ == 1
-
-
-# -------------------------------------------------------------------- progress
-
-
-@pytest.mark.parametrize("growing", [None, 32])
-def test_the_bar_counts_the_batches_that_there_are(make, blobs, few, capsys, growing):
-    X, y = blobs
-    objective = Objective(max_batch_size=growing)
-    for labels in (y, few):
-        model = make(max_epochs=2, verbose=1, objective=objective).fit(X, labels)
-        bars = re.findall(r"(\d+)/(\d+) \[", capsys.readouterr().err)
-        totals = {int(total) for _, total in bars}
-        counts = {row["train_batch_count"] for row in model.history_}
-        assert totals == counts
-        assert max(int(done) for done, _ in bars) <= max(counts)

@@ -45,6 +45,7 @@ SETTINGS = {
     "plain": {},
     "paper": {"objective": "paper", "networks": "paper", "augment": None},
     "constant": {"objective": Objective(lr_decay=None, kl_warmup=0.0, alignment=None)},
+    "labels first": {"objective": Objective(labeled_warmup=3)},
     "growing": {"objective": Objective(max_batch_size=32)},
     "stopping": {"early_stopping": True, "validation_fraction": 0.4, "n_iter_no_change": 2},
 }

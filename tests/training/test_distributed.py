@@ -1,5 +1,6 @@
 """Several processes train one model. Each test starts real processes, on gloo."""
 
+import json
 import os
 import pickle
 import socket
@@ -18,9 +19,12 @@ from sk_equivae.training.distributed import current_world, own_device
 from sk_equivae.training.world import BatchTotals, World
 from tests import _distributed
 
-pytestmark = pytest.mark.skipif(
-    not torch.distributed.is_available() or sys.platform == "win32", reason="needs gloo"
-)
+pytestmark = [
+    pytest.mark.serial,
+    pytest.mark.skipif(
+        not torch.distributed.is_available() or sys.platform == "win32", reason="needs gloo"
+    ),
+]
 SCRIPT = Path(_distributed.__file__)
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
@@ -89,7 +93,9 @@ def free_port():
         return str(s.getsockname()[1])
 
 
-def test_a_process_that_dies_ends_the_others_and_the_checkpoint_goes_on(tmp_path, assert_same):
+def test_a_process_that_dies_ends_the_others_and_the_checkpoint_goes_on(
+    tmp_path, undisturbed, assert_same
+):
     """Without torchrun, so that nobody but the other process itself can end it."""
     (tmp_path / "by hand").touch()
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "2"}
@@ -116,13 +122,28 @@ def test_a_process_that_dies_ends_the_others_and_the_checkpoint_goes_on(tmp_path
     assert "Another process of this training has ended" in told
     (tmp_path / "by hand").unlink()
     run("dies", tmp_path)  # goes on
-    resumed = [read(tmp_path / f"resumed{rank}.pickle") for rank in range(2)]
+    check_resumed(tmp_path, undisturbed, assert_same)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "tried").touch()  # so that no process dies
+    run("dies", folder)
+    return folder
+
+
+def check_resumed(folder, undisturbed, assert_same):
+    resumed = [read(folder / f"resumed{rank}.pickle") for rank in range(2)]
     assert_same(*resumed)
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    (whole / "tried").touch()
-    run("dies", whole)
-    assert_same(resumed[0], read(whole / "resumed0.pickle"))
+    assert_same(resumed[0], read(undisturbed / "resumed0.pickle"))
+    n_steps, n_all = (json.loads((f / "steps0.json").read_text()) for f in (folder, undisturbed))
+    assert n_all // 2 - 2 <= n_steps < n_all // 2  # the first epoch, and more, was not repeated
+
+
+def test_torchrun_starts_all_again_and_the_checkpoint_goes_on(tmp_path, undisturbed, assert_same):
+    run("dies", tmp_path, "--max-restarts", "1")
+    check_resumed(tmp_path, undisturbed, assert_same)
 
 
 # -------------------------------------------------------------------- without processes

@@ -18,7 +18,8 @@ from sk_equivae.training.settings import (
     TrainingSettings,
     make_plan,
 )
-from sk_equivae.training.settings.plan import KL_WARMUP
+from sk_equivae.training.settings.networks import paper_networks
+from sk_equivae.training.settings.plan import KL_WARMUP, auto_epochs
 from tests._models import make_codes, make_rows
 
 # -------------------------------------------------------------------- settings of settings
@@ -201,6 +202,8 @@ def test_the_paper_has_the_bound_and_labels_only():
     for name in ("class_threshold", "kl_warmup", "consistency_weight", "prototype_weight"):
         assert getattr(paper, name) == 0, name
     assert paper.complement_pool == "labeled"
+    assert paper.min_complements == "m_max"  # m fresh rows of every class, whatever m is
+    assert paper.labeled_share == "auto"  # every row counts once in Eq. 7
     assert paper.sources() == []
     assert NETWORKS["paper"]().batch_norm is False
 
@@ -243,6 +246,37 @@ def test_the_architecture_holds_every_field_but_how_to_run():
     assert isinstance(sizes, Architecture)
     assert (sizes.dropout, sizes.filters, sizes.first_log_variance) == (0.3, (4, 6), -1.0)
     assert set(vars(sizes)) == set(Networks().get_params()) - {"amp", "compile"}
+
+
+@pytest.mark.parametrize(
+    "shape, body",
+    [
+        ((3, 32, 32), "residual"),
+        ((4, 16, 20), "residual"),
+        ((1, 32, 32), "paper"),
+        ((3, 15, 32), "paper"),
+        ((2, 32, 32), "paper"),
+        ((4,), "paper"),
+    ],
+)
+def test_the_body_by_the_shape_of_a_row(shape, body):
+    assert Networks().architecture((2, 2), shape).body == body
+    assert paper_networks().architecture((2, 2), shape).body == "paper"
+
+
+def test_widths_by_the_size_of_the_image():
+    residual = Networks(body="residual")
+    assert residual.architecture((2, 2), (1, 28, 28)).widths == (16, 32, 64, 128)
+    assert residual.architecture((2, 2), (3, 8, 8)).widths == (16, 32)
+    assert residual.architecture((2, 2), (3, 3, 3)).widths == (16, 32)
+    given = Networks(widths=[4, np.int64(8)], depth=2).architecture((2, 2), (3, 32, 32))
+    assert (given.widths, given.depth) == ((4, 8), 2)
+
+
+@pytest.mark.parametrize("widths", [(4,), (4, 0), (4, 2.5)])
+def test_wrong_widths(widths):
+    with pytest.raises(ValueError, match="widths to be a tuple of 2 or more positive ints"):
+        Networks(widths=widths).architecture((2, 2), (3, 32, 32))
 
 
 # -------------------------------------------------------------------- the plan
@@ -291,3 +325,25 @@ def test_the_html_view_shows_the_fields_that_were_set():
     assert "objective__label_weight" in html
     assert "objective__confidence" not in html
     assert "networks" in html
+
+
+PHOTOGRAPH = (3, 16, 16)
+
+
+def test_photographs_start_with_labelled_rows():
+    codes = make_codes(100, 2000)
+    assert plan_of(codes, PHOTOGRAPH, max_epochs=2, max_batch_size=None).n_warmup == round(
+        0.25 * 2 * np.ceil(2000 / 11)
+    )
+    assert plan_of(codes, PHOTOGRAPH, max_epochs=200).n_warmup == 1000
+    assert plan_of(codes, PHOTOGRAPH, max_epochs=2, labeled_warmup=7).n_warmup == 7
+    assert plan_of(codes, (1, 16, 16), max_epochs=2).n_warmup == 0
+    assert plan_of(codes, (1, 16, 16), max_epochs=2, labeled_warmup=7).n_warmup == 7
+    assert plan_of(codes, PHOTOGRAPH, incremental=True, labeled_warmup=7).n_warmup == 0
+    assert plan_of(make_codes(100, 0), PHOTOGRAPH, labeled_warmup=7).n_warmup == 0
+
+
+def test_photographs_are_seen_more_often():
+    assert auto_epochs(35_000, True, True, photographs=True) == 15
+    assert auto_epochs(70_000, True, False, photographs=True) == 10
+    assert auto_epochs(700_000, True, True, photographs=True) == 2

@@ -3,12 +3,14 @@
 import time
 
 import numpy as np
+import pytest
 import torch
 
 from sk_equivae.model import complements
 from tests._models import seeded, tiny_module, tiny_objective
 
 
+@pytest.mark.serial
 def test_cost_of_a_step_does_not_grow_with_m_max(monkeypatch):
     monkeypatch.setattr(complements, "draw_m", lambda m_max, generator: m_max)  # the dearest
     module = tiny_module((1, 28, 28), 10, (16, 16), "bernoulli").float()

@@ -136,7 +136,8 @@ def test_a_class_that_is_absent_is_decoded_from_its_last_mean(module, monkeypatc
     monkeypatch.setattr(module, "decode", lambda r, v: decoded.append(r) or decode(r, v))
     terms, _ = objective(module, *batch(y), seeded())
     h, head = module.invariant.embed(batch(y)[0]["x"]), module.invariant.head
-    # the labelled rows have nobody but themselves, and no mean is known; then the last row's
-    expected = [h[0], h[1], h[0], h[1], objective.memory.means[2]]
+    # the labelled rows have nobody but themselves, and do not count; then the last row's classes
+    nobody = torch.zeros_like(h[0])
+    expected = [nobody, nobody, h[0], h[1], objective.memory.means[2]]
     torch.testing.assert_close(decoded[0], head(torch.stack(expected)))
     assert terms["elbo"].isfinite()

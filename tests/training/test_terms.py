@@ -58,6 +58,21 @@ def test_prototype_term_takes_absent_classes_from_the_memory():
     assert evaluate(module, objective, y)["prototype"] < alone  # one more class to be taken for
 
 
+def test_prototype_term_leaves_out_rows_without_others():
+    """A row that is alone is not its own prototype (Eq. 2)."""
+    module, y = tiny_module(), torch.tensor([0, 0, 1, 1, 2])
+    term = evaluate(module, tiny_objective(module, **ALL_TERMS), y)["prototype"]
+    x = batch(y)[0]["x"]
+    f_inv, h = module.f_inv(x), module.invariant.embed(x)
+    logs = []
+    for n in range(4):
+        rows = [(y == c) & (torch.arange(5) != n) for c in range(3)]
+        r = module.invariant.head(torch.stack([h[own].mean(dim=0) for own in rows]))
+        logs.append(-(f_inv[n] - r).square().sum(dim=1))
+    expected = torch.stack(logs).log_softmax(dim=1).gather(1, y[:4, None]).sum() / 5
+    torch.testing.assert_close(term, expected)
+
+
 def test_linear_term_is_of_labelled_and_confident_rows():
     module = tiny_module()
     q_y, confidence = middle_confidence(module)
@@ -89,11 +104,20 @@ def test_accuracy_is_of_labelled_rows_by_their_weight():
     torch.testing.assert_close(all_terms(module, MIXED, weight)["accuracy"], expected.double())
 
 
+def test_log_loss_is_of_labelled_rows_by_their_weight():
+    module, weight, labeled = tiny_module(), torch.arange(1.0, 10.0), MIXED >= 0
+    log_q = module.classify(batch(MIXED)[0]["x"]).log_softmax(dim=1)
+    losses = -log_q[labeled, MIXED[labeled]]
+    expected = (weight[labeled] * losses).sum() / weight[labeled].sum()
+    torch.testing.assert_close(all_terms(module, MIXED, weight)["log_loss"], expected.detach())
+
+
 def test_without_labelled_rows_there_is_no_accuracy():
     module, y = tiny_module(), torch.full((4,), -1)
     terms = all_terms(module, y)
     assert terms.pop("accuracy").isnan()
-    assert all(term.isfinite() for term in terms.values())
+    assert terms.pop("log_loss").isnan()
+    assert all(term.isfinite().all() for term in terms.values())
 
 
 def test_weights_come_from_the_objective_and_the_plan():
@@ -125,7 +149,7 @@ def test_memory_goes_into_the_state_of_an_objective():
 
 @pytest.mark.parametrize("pool", ["labeled", "confident"])
 def test_training_remembers_class_means(pool):
-    """Of the rows that may stand in for others."""
+    """Of labelled rows only, so that an unlabelled row is never part of them (Eq. 2)."""
     module, y = tiny_module(), torch.tensor([0, 0, 1, -1])
     objective = tiny_objective(module, complement_pool=pool, confidence=0.0)
     before = random_rows(*objective.memory.means.shape)
@@ -140,7 +164,6 @@ def test_training_remembers_class_means(pool):
     h = module.invariant.embed(inputs["x"]).detach()
     assert objective.memory.seen.tolist() == [True, True, False]
     torch.testing.assert_close(objective.memory.means[0], h[:2].mean(dim=0))
-    of_one = h[2] if pool == "labeled" else h[2:].mean(dim=0)
-    torch.testing.assert_close(objective.memory.means[1], of_one)
+    torch.testing.assert_close(objective.memory.means[1], h[2])
     assert torch.equal(objective.memory.means[2], before[2])
     assert not objective.memory.means.requires_grad

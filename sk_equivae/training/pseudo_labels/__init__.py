@@ -12,7 +12,8 @@ step it may revise the class probabilities of the rows of a batch (`revise`). Th
 
 To add a source, write a subclass of `Source` in its own file, and add it to
 `Objective.sources`. To add an opinion on tabular rows, append an `Opinion` to
-`Problem.opinions` in `prepare`, or give a classifier to `Experts`.
+`Problem.opinions` in `prepare`, or give a classifier to `Experts`. `unknown` is no source: it
+finds rows of classes without any label.
 """
 
 from .alignment import Alignment
@@ -21,6 +22,7 @@ from .discriminant import Discriminant
 from .experts import Experts, Report, unlabeled_share
 from .graph import Graph
 from .source import Opinion, Problem, Source, Teacher, UnlabeledRows
+from .unknown import Unknown, find_unknown
 
 __all__ = [
     "Alignment",
@@ -32,8 +34,10 @@ __all__ = [
     "Report",
     "Source",
     "Teacher",
+    "Unknown",
     "UnlabeledRows",
     "confident_targets",
+    "find_unknown",
     "truncate",
     "unlabeled_share",
 ]

@@ -9,11 +9,11 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils._param_validation import Interval
 
-from .source import Codes, Floats, Opinion, Problem, Source
+from ...fitted.compact import Positions, positions
+from .source import DENSE_ROWS, Codes, Floats, Opinion, Problem, Source, some_labels
 
 # Added to the variances, so that a constant feature has no influence. Features have variance 1.
 SMALLEST_VARIANCE = 1e-6
@@ -78,7 +78,8 @@ class Discriminant(Source):
     n_components : int, default=100
         Rows with more features are reduced to this many principal components.
     max_rows : int, default=16384
-        Largest number of unlabelled rows to learn from.
+        Largest number of unlabelled rows to learn from; with more than 65,536 rows in all, also
+        that of labelled ones.
 
     Examples
     --------
@@ -88,6 +89,7 @@ class Discriminant(Source):
     5
     """
 
+    label: ClassVar[str] = "discriminant"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_rounds": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -110,19 +112,22 @@ class Discriminant(Source):
         if problem.data.spec.is_image or not (problem.data.own_codes < 0).any():
             return
         codes = problem.data.own_codes
-        labeled, unlabeled = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        unlabeled = positions(codes < 0)
+        if len(codes) > DENSE_ROWS:  # the rows that are learnt from are kept in memory
+            codes = some_labels(codes, self.max_rows, problem.seed)
+        labeled = positions(codes >= 0)
         rng = np.random.RandomState(problem.seed)
         some = np.concatenate([labeled, rng.permutation(unlabeled)[: self.max_rows]])
         Z = problem.features(some).astype(float)
         reduce = self._reduction(Z, problem.seed)
         Z = reduce(Z)
 
-        def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
+        def learn(codes: Codes) -> Callable[[Positions], Floats]:
             classify = self.fit(Z, codes[some], problem.n_classes)
 
-            def ask(positions: NDArray[np.intp]) -> Floats:
-                rows = reduce(problem.features(positions).astype(float))
-                return np.log(classify(rows) + SMALLEST)
+            def ask(rows: Positions) -> Floats:
+                Z = reduce(problem.features(rows).astype(float))
+                return np.log(classify(Z) + SMALLEST)
 
             return ask
 

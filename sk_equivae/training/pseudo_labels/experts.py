@@ -6,7 +6,7 @@ What only the experts need of scikit-learn is imported inside functions, as in `
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,8 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ...fitted.compact import Positions, positions
+from ..row_evidence import RankedEvidence
 from .pooling import Verdict, held_out, judge
-from .source import Codes, Floats, Opinion, Problem, Source
+from .source import DENSE_ROWS, Codes, Floats, Opinion, Problem, Source, some_labels
 
 # Probability that is added to each class, so that a single opinion does not rule it out.
 SMALLEST = 1e-3
@@ -37,7 +39,9 @@ def usual_classifiers() -> list[Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    return [LogisticRegression(max_iter=500), ExtraTreesClassifier(), SVC()]
+    # solved to the end, so that another processor, which rounds differently, finds the same
+    linear = LogisticRegression(tol=1e-8, max_iter=2_000)
+    return [linear, ExtraTreesClassifier(), SVC(tol=1e-6)]
 
 
 class Experts(Source):
@@ -73,6 +77,7 @@ class Experts(Source):
     Objective(experts=Experts(classifiers=[GaussianNB()]))
     """
 
+    label: ClassVar[str] = "experts"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "classifiers": [None, StrOptions({"auto"}), list, tuple],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
@@ -108,11 +113,11 @@ class Experts(Source):
             The rows and labels, with the opinions of other sources; `rows` and `posterior` are
             set if some rows are unlabelled.
         """
-        codes = self._some_labels(problem.data.own_codes, problem.seed)
+        codes = some_labels(problem.data.own_codes, self.max_labeled, problem.seed)
         n_present = len(np.unique(codes[codes >= 0]))
         if problem.data.spec.is_image or not (problem.data.own_codes < 0).any() or n_present < 2:
             return
-        opinions = [*self._own_opinions(problem), *problem.opinions]
+        opinions = [*self._own_opinions(problem, codes), *problem.opinions]
         if not opinions:
             return
         n_repeats = self.n_repeats if np.count_nonzero(codes >= 0) <= FEW_LABELS else 1
@@ -121,27 +126,19 @@ class Experts(Source):
         )
         verdict = judge(opinions, answers, codes[hidden], self.strength)
         self.report_ = _report(opinions, verdict)
+        pooled = self._pool(opinions, verdict.weights, codes, problem.n_classes)
+        if len(codes) > DENSE_ROWS:
+            problem.ranked = RankedEvidence(len(problem.data.X), problem.n_classes)
+            for part, posterior in pooled:
+                problem.ranked[problem.data.rows[part]] = posterior
+            return
         problem.rows = problem.data.rows
-        problem.posterior = self._pool(opinions, verdict.weights, codes, problem.n_classes)
+        problem.posterior = np.concatenate([posterior for _, posterior in pooled])
 
     # ---------------------------------------------------------------- its steps
 
-    def _some_labels(self, codes: Codes, seed: int) -> Codes:
-        """Return the codes with at most `max_labeled` labels, of each class in proportion."""
-        labeled = np.flatnonzero(codes >= 0)
-        if len(labeled) <= self.max_labeled:
-            return codes
-        order = np.random.RandomState(seed).permutation(labeled)
-        # every class keeps a label: the first of each in random order comes before all others
-        firsts = np.unique(codes[order], return_index=True)[1]
-        rest = np.setdiff1d(np.arange(len(order)), firsts)
-        kept = order[np.concatenate([firsts, rest])[: max(self.max_labeled, len(firsts))]]
-        some = np.full_like(codes, -1)
-        some[kept] = codes[kept]
-        return some
-
-    def _own_opinions(self, problem: Problem) -> list[Opinion]:
-        """Return an opinion for each classifier."""
+    def _own_opinions(self, problem: Problem, codes: Codes) -> list[Opinion]:
+        """Return an opinion for each classifier, which learns from the labels of `codes`."""
         if self.classifiers is None:
             return []
         given = self.classifiers
@@ -156,23 +153,21 @@ class Experts(Source):
             name = type(classifier).__name__
             names.append(f"{name}-{names.count(name) + 1}" if name in names else name)
         return [
-            Opinion(name, _learner(_seeded(classifier, problem.seed), problem), from_labels=True)
-            for name, classifier in zip(names, classifiers, strict=True)
+            Opinion(name, _learner(_seeded(c, problem.seed), problem, codes), from_labels=True)
+            for name, c in zip(names, classifiers, strict=True)
         ]
 
     def _pool(
         self, opinions: Sequence[Opinion], weights: Floats, codes: Codes, n_classes: int
-    ) -> NDArray[np.float32]:
-        """Return the weighed product of the opinions on all rows."""
+    ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Yield the weighed product of the opinions on all rows, part by part."""
         kept = [(o.learn(codes), w) for o, w in zip(opinions, weights, strict=True) if w > 0]
-        posterior = np.empty((len(codes), n_classes), dtype=np.float32)
         for part in gen_batches(len(codes), CHUNK):
-            positions = np.arange(part.start, part.stop)
-            total = np.zeros((len(positions), n_classes))
+            rows = np.arange(part.start, part.stop)
+            total = np.zeros((len(rows), n_classes))
             for ask, weight in kept:
-                total += weight * ask(positions)
-            posterior[part] = softmax(total, axis=1)
-        return posterior
+                total += weight * ask(rows)
+            yield part, softmax(total, axis=1).astype(np.float32)
 
 
 def unlabeled_share(report: Report) -> float:
@@ -210,27 +205,28 @@ def _seeded(classifier: Any, seed: int) -> Any:
 
 
 def _learner(
-    classifier: Any, problem: Problem
-) -> Callable[[Codes], Callable[[NDArray[np.intp]], Floats]]:
+    classifier: Any, problem: Problem, codes: Codes
+) -> Callable[[Codes], Callable[[Positions], Floats]]:
     """Return the function `learn` of a classifier's opinion."""
-    all_labeled = np.flatnonzero(problem.data.own_codes >= 0)
-    X = problem.features(all_labeled)  # read once for all folds
+    all_labeled = positions(codes >= 0)
+    X = problem.features(all_labeled).astype(np.float64)  # read once for all folds
 
-    def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
+    def learn(codes: Codes) -> Callable[[Positions], Floats]:
         known = codes[all_labeled] >= 0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = clone(classifier).fit(X[known], codes[all_labeled][known])
 
-        def ask(positions: NDArray[np.intp]) -> Floats:
-            return _log_probabilities(fitted, problem.features(positions), problem.n_classes)
+        def ask(rows: Positions) -> Floats:
+            X = problem.features(rows).astype(np.float64)  # solvers are exact in float64 only
+            return _log_probabilities(fitted, X, problem.n_classes)
 
         return ask
 
     return learn
 
 
-def _log_probabilities(classifier: Any, X: NDArray[np.float32], n_classes: int) -> Floats:
+def _log_probabilities(classifier: Any, X: Floats, n_classes: int) -> Floats:
     """Return log-probabilities of all classes, those that the classifier does not know included."""
     if hasattr(classifier, "predict_proba"):
         found = classifier.predict_proba(X)

@@ -76,6 +76,7 @@ class Graph(Source):
     Graph(n_neighbors=10)
     """
 
+    label: ClassVar[str] = "neighbour graph"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "max_labeled": [Interval(Real, 0, 1, closed="both")],
         "alpha": [tuple, list],
@@ -130,8 +131,8 @@ class Graph(Source):
             return
         if problem.labeled_share > self.max_labeled or len(data) < 2:
             return
-        rows = self._rows(data, np.random.RandomState(problem.seed))
-        graph = self.neighbors(self._components(data, rows, problem.seed))
+        rows = self.rows_of(data, np.random.RandomState(problem.seed))
+        graph = self.neighbors(self.components(data, rows, problem.seed))
         codes = data.codes[rows]
         power = self.best_power(graph, codes, n_classes, problem.seed)
         problem.posterior = self.sharpen(self.spread(graph, codes, n_classes), power)
@@ -142,7 +143,7 @@ class Graph(Source):
         data = problem.data
         if not (data.own_codes < 0).any() or not 2 <= len(data) <= self.max_rows:
             return
-        graph = self.neighbors(self._components(data, data.rows, problem.seed))
+        graph = self.neighbors(self.components(data, data.rows, problem.seed))
 
         def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
             answers = np.log(self.spread(graph, codes, problem.n_classes) + SMALLEST_OPINION)
@@ -167,8 +168,21 @@ class Graph(Source):
 
     # ---------------------------------------------------------------- its steps
 
-    def _rows(self, data: TrainingRows, rng: np.random.RandomState) -> NDArray[np.intp]:
-        """Return the rows of the graph; if `max_rows` limits them, at most half are labelled."""
+    def rows_of(self, data: TrainingRows, rng: np.random.RandomState) -> NDArray[np.intp]:
+        """Return the rows of the graph; if `max_rows` limits them, at most half are labelled.
+
+        Parameters
+        ----------
+        data : TrainingRows
+            The rows.
+        rng : numpy.random.RandomState
+            Source of the random numbers.
+
+        Returns
+        -------
+        rows : ndarray of int
+            Positions of the rows, sorted.
+        """
         is_labeled = data.own_codes >= 0
         labeled, unlabeled = data.rows[is_labeled], data.rows[~is_labeled]
         if len(data.rows) > self.max_rows:
@@ -176,10 +190,25 @@ class Graph(Source):
             unlabeled = rng.permutation(unlabeled)[: self.max_rows - len(labeled)]
         return np.sort(np.concatenate([labeled, unlabeled]))
 
-    def _components(
+    def components(
         self, data: TrainingRows, rows: NDArray[np.intp], seed: int
     ) -> NDArray[np.float32]:
-        """Return rows scaled, and reduced by PCA, so that distances are meaningful."""
+        """Return rows scaled, and reduced by PCA, so that distances are meaningful.
+
+        Parameters
+        ----------
+        data : TrainingRows
+            All rows.
+        rows : ndarray of int
+            Positions of the rows to return.
+        seed : int
+            Seed of the principal components.
+
+        Returns
+        -------
+        components : ndarray of shape (n_rows, n_components)
+            One point per row.
+        """
         from sklearn.decomposition import PCA
 
         def flat(some: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:

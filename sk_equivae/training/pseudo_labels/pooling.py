@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
+from ..._progress import current
 from .source import Codes, Floats, Opinion
 
 # Powers of a single opinion, to see whether it is better than chance.
@@ -45,12 +46,14 @@ def held_out(
     """
     from sklearn.model_selection import StratifiedKFold  # imported when needed, as in `graph`
 
-    counts = np.bincount(codes[codes >= 0], minlength=n_classes)
-    rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
+    rows = np.flatnonzero(codes >= 0)
+    counts = np.bincount(codes[rows], minlength=n_classes)
+    rows = rows[counts[codes[rows]] > 1]
     n_folds = min(n_folds, int(counts.max()))
     answers = np.zeros((len(opinions), n_repeats, len(rows), n_classes))
     if not len(rows):
         return rows, answers
+    progress, n_asked = current(), 0
     for repeat in range(n_repeats):
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed + repeat)
         with warnings.catch_warnings():
@@ -61,6 +64,9 @@ def held_out(
             known[rows[out]] = -1
             for answer, opinion in zip(answers, opinions, strict=True):
                 answer[repeat, out] = opinion.learn(known)(rows[out])
+            n_asked += 1
+            if progress is not None:  # all labels are learnt from once more at the end
+                progress.advance(n_asked / (len(parts) * n_repeats + 1))
     return rows, answers
 
 
@@ -111,7 +117,9 @@ def fit_weights(answers: Floats, truth: Codes, strength: float) -> Floats:
         return float(value), slope + 2 * strength * away
 
     bounds = [(0, None)] * n_opinions
-    return np.asarray(minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    exact = {"ftol": 1e-15, "gtol": 1e-10}  # the same weights on every processor
+    found = minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=bounds, options=exact)
+    return np.asarray(found.x)
 
 
 @dataclass(frozen=True)

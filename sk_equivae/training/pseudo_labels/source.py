@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from ...fitted.compact import Positions, parts, positions, take
 from ...model.module import EquiVAEModule
-from ..batches import Evidence, OrderedBatches, PartialEvidence, TrainingRows
+from ..batches import OrderedBatches, TrainingRows
+from ..row_evidence import Evidence, PartialEvidence, RankedEvidence
 
 Floats = NDArray[np.floating[Any]]
 Codes = NDArray[np.integer[Any]]
@@ -39,7 +41,7 @@ class Opinion(NamedTuple):
     """
 
     name: str
-    learn: Callable[[Codes], Callable[[NDArray[np.intp]], Floats]]
+    learn: Callable[[Codes], Callable[[Positions], Floats]]
     from_labels: bool
 
 
@@ -59,6 +61,8 @@ class Problem:
         Positions of the rows of `data.X` that a source has class probabilities for.
     posterior : ndarray of shape (n_known, n_classes) or None
         Class probabilities of these rows.
+    ranked : RankedEvidence or None
+        Class probabilities of all rows of `data.X`, in place of `posterior` if there are many.
     opinions : list of Opinion
         Ways to classify tabular rows, for `Experts` to weigh.
     """
@@ -66,11 +70,12 @@ class Problem:
     data: TrainingRows
     n_classes: int
     seed: int
-    rows: NDArray[np.intp] | None = None
+    rows: Positions | None = None
     posterior: Floats | None = None
+    ranked: RankedEvidence | None = None
     opinions: list[Opinion] = field(default_factory=list)
 
-    def features(self, positions: NDArray[np.intp]) -> NDArray[np.float32]:
+    def features(self, positions: Positions) -> NDArray[np.float32]:
         """Return normalised rows, flat, at positions in `data`."""
         part = self.data.subset(self.data.rows[positions])
         batches = OrderedBatches(part, ROWS_AT_ONCE)
@@ -87,13 +92,54 @@ class Problem:
     def evidence(self) -> Evidence | None:
         """Class probabilities of all rows of `data.X`; uniform where no source has any."""
         if self.rows is None or self.posterior is None:
-            return None
+            return self.ranked
         if len(self.rows) < len(self.data.X) and len(self.data.X) > DENSE_ROWS:
             return PartialEvidence(self.rows, self.posterior.astype(np.float32))
         shape = len(self.data.X), self.n_classes
         evidence = np.full(shape, 1 / self.n_classes, dtype=np.float32)
         evidence[self.rows] = self.posterior
         return evidence
+
+
+def some_labels(codes: Codes, n_most: int, seed: int) -> Codes:
+    """Return the codes with at most `n_most` labels, of each class in proportion.
+
+    Every class keeps a label. With the same seed, fewer labels are some of those that are kept
+    of more.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes; -1 for unlabelled rows.
+    n_most, seed : int
+        Largest number of labels, and seed of their choice.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        The codes, -1 for the other rows too.
+
+    Examples
+    --------
+    >>> some_labels(np.array([0, 0, 0, 0, 1, -1]), 2, seed=0)
+    array([-1, -1,  0, -1,  1, -1])
+    """
+    order = positions(codes >= 0)
+    if len(order) <= n_most:
+        return codes
+    order = np.random.RandomState(seed).permutation(order)
+    # the first of each class in random order comes before all others
+    firsts: dict[int, int] = {}
+    for part in parts(len(order)):
+        found, place = np.unique(take(codes, order[part]), return_index=True)
+        for code, i in zip(found.tolist(), place.tolist(), strict=True):
+            firsts.setdefault(code, part.start + i)
+    leading = np.array(list(firsts.values()))
+    rest = np.setdiff1d(np.arange(min(len(order), n_most + len(leading))), leading)
+    kept = order[np.concatenate([leading, rest])[: max(n_most, len(leading))]]
+    some = np.full_like(codes, -1)
+    some[kept] = codes[kept]
+    return some
 
 
 class UnlabeledRows(NamedTuple):
@@ -124,7 +170,14 @@ class Source(BaseEstimator):
     """A source of class probabilities for unlabelled rows.
 
     Sources are applied one after the other; each may revise the result of those before it.
+
+    Attributes
+    ----------
+    label : str
+        What the progress bar calls `prepare`.
     """
+
+    label: ClassVar[str] = ""
 
     def prepare(self, problem: Problem) -> None:
         """Look at all rows before training; does nothing by default.

@@ -4,7 +4,7 @@ Reading order: `nested`, `objective`, `networks`, `plan`.
 """
 
 from .nested import NestedSettings
-from .networks import NETWORKS, Networks
+from .networks import NETWORKS, Networks, is_photograph
 from .objective import OBJECTIVES, Objective
 from .plan import Plan, TrainingSettings, make_plan, n_latents
 
@@ -16,6 +16,7 @@ __all__ = [
     "Objective",
     "Plan",
     "TrainingSettings",
+    "is_photograph",
     "make_plan",
     "n_latents",
 ]

@@ -6,9 +6,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..batches import TrainingRows
-from .networks import Networks
+from ..batches import TrainBatches, TrainingRows
+from .networks import Networks, is_photograph
 from .objective import Objective
 
 # Small data sets are passed over until this many rows have been seen. The second number is for
@@ -18,6 +19,11 @@ MIN_ROWS_SEEN, MIN_ROWS_SEEN_EASY = 20_000, 5_000
 # for data with unlabelled rows: the classes are found in the first epoch, and later epochs do not
 # correct mistakes.
 MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 150_000
+# The same for photographs, whose classes are found slowly.
+MAX_PHOTOGRAPHS_SEEN = 700_000
+# Training on photographs starts with labelled rows alone: a part of the other batches, and at most
+# this many.
+WARMUP_PART, MAX_WARMUP = 0.25, 1_000
 # Largest number of epochs; for very few rows, which make up a single batch per epoch.
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
@@ -26,7 +32,7 @@ CLASS_THRESHOLD, MAX_CLASSES = (1e-2, 1e-3), (3, sys.maxsize)
 HIDDEN_FRACTION = 0.25
 
 
-def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
+def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool, photographs: bool = False) -> int:
     """Return the number of epochs for "auto": 15, more for few rows and fewer for many.
 
     Examples
@@ -40,9 +46,13 @@ def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool) -> int:
     [34, 15, 9, 2]
     >>> auto_epochs(6, is_image=False, any_unlabeled=True)
     500
+    >>> auto_epochs(70_000, is_image=True, any_unlabeled=True, photographs=True)
+    10
     """
     least = MIN_ROWS_SEEN if is_image or any_unlabeled else MIN_ROWS_SEEN_EASY
     most = MAX_ROWS_SEEN_UNLABELED if any_unlabeled else MAX_ROWS_SEEN
+    if photographs:
+        most = MAX_PHOTOGRAPHS_SEEN
     many = min(-(-least // n_rows), MAX_STEPS_OF_FEW_ROWS)
     return min(max(15, many), max(2, most // n_rows))
 
@@ -95,8 +105,10 @@ class TrainingSettings:
     latent_dim: Any
     m_max: int
     predict_with: str
+    reject: float | None
     objective: Objective
     networks: Networks
+    class_weight: Any
     augment: Any
     max_epochs: Any
     batch_size: int
@@ -134,6 +146,8 @@ class Plan:
         Which classes are left out of the sum over classes.
     hidden_fraction : float
         Fraction of the values of a table that is hidden from q(v | r_y, x).
+    n_warmup : int
+        Number of batches of labelled rows alone, before the others of the first epoch.
     """
 
     n_epochs: int
@@ -144,6 +158,14 @@ class Plan:
     class_threshold: float
     max_classes: int
     hidden_fraction: float = 0.0
+    n_warmup: int = 0
+
+
+def _labeled_share(labeled: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
+    """Return the share of the labelled rows in the weights."""
+    if weight.strides == (0,):  # a single value, repeated: an average would copy it for each row
+        return float(np.count_nonzero(labeled) / len(labeled))
+    return float(np.average(labeled, weights=weight))
 
 
 def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool) -> Plan:
@@ -167,13 +189,14 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
     labeled = data.own_codes >= 0
     n_epochs = settings.max_epochs
     if n_epochs == "auto":
-        n_epochs = auto_epochs(len(data), spec.is_image, not labeled.all())
+        photographs = is_photograph(spec.input_shape)
+        n_epochs = auto_epochs(len(data), spec.is_image, not labeled.all(), photographs)
     largest = objective.max_batch_size or settings.batch_size
     if largest == "auto":
         largest = auto_batch_size(len(data), settings.batch_size)
     share = objective.labeled_share
     if share == "auto" or labeled.all():
-        share = float(np.average(labeled, weights=data.weight[data.rows]))
+        share = _labeled_share(labeled, data.own_weight)
     weight, warmup = objective.prototype_weight, objective.kl_warmup
     if weight == "auto":
         weight = auto_prototype_weight(spec.row_shape)
@@ -187,13 +210,39 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
     hidden = objective.hidden_fraction
     if hidden == "auto":
         hidden = HIDDEN_FRACTION if spec.layout is not None and spec.layout.marked else 0.0
+    largest = max(settings.batch_size, largest)
     return Plan(
         n_epochs=1 if incremental else n_epochs,
-        max_batch_size=settings.batch_size if incremental else max(settings.batch_size, largest),
+        max_batch_size=settings.batch_size if incremental else largest,
         labeled_share=share,
         prototype_weight=weight,
         kl_warmup=0.0 if incremental else warmup,
         class_threshold=threshold,
         max_classes=most,
         hidden_fraction=hidden,
+        n_warmup=0 if incremental else _warmup_batches(settings, data, n_epochs, largest),
     )
+
+
+def _warmup_batches(
+    settings: TrainingSettings, data: TrainingRows, n_epochs: int, max_batch_size: int
+) -> int:
+    """Return the number of batches of labelled rows alone with which training starts."""
+    if (data.own_codes >= 0).all():
+        return 0
+    objective = settings.objective
+    if objective.labeled_warmup != "auto":
+        return int(objective.labeled_warmup)
+    if not is_photograph(data.spec.input_shape):
+        return 0
+    others = TrainBatches(
+        data,
+        settings.batch_size,
+        max_batch_size,
+        n_epochs,
+        objective.labeled_fraction,
+        settings.m_max,
+        objective.min_complements,
+        np.random.RandomState(0),
+    )
+    return min(MAX_WARMUP, round(WARMUP_PART * sum(others.steps_per_epoch())))

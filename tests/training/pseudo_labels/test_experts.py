@@ -16,6 +16,7 @@ from sk_equivae import Discriminant, EquiVAEClassifier, Experts, Graph, Objectiv
 from sk_equivae.estimators.inputs import make_spec
 from sk_equivae.training.batches import TrainingRows
 from sk_equivae.training.pseudo_labels import Problem, experts
+from sk_equivae.training.pseudo_labels.source import some_labels
 
 NAMES = ["LogisticRegression", "ExtraTreesClassifier", "SVC", "graph", "discriminant"]
 
@@ -85,11 +86,11 @@ def test_class_without_labels_is_improbable():
 
 def test_at_most_some_labels_are_learnt_from():
     codes = np.array([0] * 500 + [1] * 499 + [2])
-    some = Experts(max_labeled=20)._some_labels(codes, seed=0)
+    some = some_labels(codes, 20, seed=0)
     assert np.count_nonzero(some >= 0) == 20
     assert set(some) == {-1, 0, 1, 2}
     np.testing.assert_array_equal(some[some >= 0], codes[some >= 0])
-    assert Experts()._some_labels(codes, seed=0) is codes
+    assert some_labels(codes, 1_000, seed=0) is codes
 
 
 @pytest.mark.parametrize("n_few, n_repeats", [(500, 2), (10, 1)])

@@ -153,8 +153,8 @@ def test_images_outside_of_the_graph_stay_undecided():
 def test_images_are_compared_by_principal_components():
     X = np.random.RandomState(0).uniform(size=(120, 64))
     data = training_rows(X, (1, 8, 8), np.arange(120) % 2)
-    assert GRAPH._components(data, data.rows, 0).shape == (120, GRAPH.n_components)
-    few = GRAPH._components(data, data.rows[:40], 0)
+    assert GRAPH.components(data, data.rows, 0).shape == (120, GRAPH.n_components)
+    few = GRAPH.components(data, data.rows[:40], 0)
     assert few.shape == (40, 40)
     distances = pairwise_distances(X[:40])
     np.testing.assert_allclose(pairwise_distances(few), distances, rtol=1e-3, atol=1e-3)
@@ -178,7 +178,7 @@ def test_features_are_compared_by_their_range():
 def test_pixels_keep_their_unit(shape, same):
     X = np.random.RandomState(0).uniform(size=(40, 9)) * np.linspace(0.1, 1, 9)
     data = training_rows(X, shape, np.arange(40) % 2)
-    Z = GRAPH._components(data, data.rows, 0)
+    Z = GRAPH.components(data, data.rows, 0)
     assert np.allclose(np.ptp(Z, axis=0), np.ptp(X, axis=0)) == same
     assert np.allclose(np.ptp(Z, axis=0), USUAL_DEVIATIONS) != same
 
@@ -190,7 +190,8 @@ def test_evidence_is_a_part_of_a_batch():
     X, _, y = moons()
     data = training_rows(X, (2,), y)
     data.evidence = np.stack([np.arange(300.0), y], axis=1)
-    for inputs, codes in TrainBatches(data, 32, 32, 1, 1 / 3, 3, np.random.RandomState(0)):
+    rng = np.random.RandomState(0)
+    for inputs, codes in TrainBatches(data, 32, 32, 1, 1 / 3, 3, "auto", rng):
         rows = inputs["evidence"][:, 0].long()
         np.testing.assert_array_equal(X[rows].astype(np.float32), inputs["x"])
         np.testing.assert_array_equal(inputs["evidence"][:, 1], codes)

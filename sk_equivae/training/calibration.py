@@ -1,0 +1,294 @@
+r"""After training: how far probabilities, and the classes themselves, are to be trusted.
+
+The labelled rows are known by heart, so they say nothing of how often the model errs. Other rows
+do. The temperature T of a rule makes its probabilities agree best with what is believed of them:
+
+.. math:: T = \arg\min_T \; - \sum_n \sum_y b_n(y) \log \mathrm{softmax}(l_n / T)_y
+
+- Unlabelled rows: :math:`b \propto \sqrt{q(y|x) \, g(y|x)}`, where g is what was found out about
+  the row before training, from the graph of neighbours or from held-out labels; without it q(y|x).
+- If all rows are labelled: b is the label, and l are the logits of the row after augmentation.
+- Validation rows, if some were set aside: b is the label.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import clone
+from torch import Tensor
+
+from ..fitted.compact import Positions
+from ..fitted.model import FittedModel
+from ..fitted.novelty import find_novelty, statistics
+from ..fitted.region import find_region
+from ..fitted.rows import NormalizedRows
+from ..model.rules import RULES
+from .augment import make_augment
+from .batches import TrainingRows
+from .evidence import find_evidence
+from .pseudo_labels import Graph
+from .row_evidence import Evidence
+from .settings import TrainingSettings
+
+Floats = NDArray[np.floating[Any]]
+
+# Rows that temperatures are learnt from, at most; the likelihood rule decodes all classes of each.
+N_ROWS = 1024
+# Rows that the region and the scores of known rows are computed from, and their values, at most.
+N_REGION, N_VALUES = 4096, 2**24
+# Fewer rows than this do not tell what is usual.
+FEW = 50
+# How much a row counts of which something is believed, if one with a label counts 1.
+BELIEVED = 0.1
+# How strongly a temperature is drawn towards 1, which matters for few rows only.
+STRENGTH = 0.1
+LOWEST, HIGHEST = 0.05, 100.0
+SMALLEST = 1e-12
+
+
+class Rows(NamedTuple):
+    """Rows to learn temperatures from.
+
+    Attributes
+    ----------
+    data : TrainingRows
+        The data set that they belong to.
+    rows : ndarray of int
+        Their positions in its X.
+    beliefs : ndarray of shape (n_rows, n_classes) or None
+        Class probabilities or labels; None if there is only q(y | x).
+    weight : float
+        Weight of each row.
+    labeled : bool
+        Whether `beliefs` are labels.
+    augmented : bool
+        Whether the rows are augmented first.
+    """
+
+    data: TrainingRows
+    rows: Positions
+    beliefs: Floats | None
+    weight: float
+    labeled: bool = True
+    augmented: bool = False
+
+
+def calibrate(
+    model: FittedModel,
+    data: TrainingRows,
+    evidence: Evidence | None,
+    valid: TrainingRows | None,
+    settings: TrainingSettings,
+    old: FittedModel | None,
+) -> FittedModel:
+    """Return the model with temperatures, and with what is usual for rows of known classes.
+
+    Parameters
+    ----------
+    model : FittedModel
+        The model, with prototypes.
+    data, valid : TrainingRows and TrainingRows or None
+        The training rows, and those that were set aside for validation.
+    evidence : Evidence or None
+        Class probabilities of all rows from before training.
+    settings : TrainingSettings
+        The parameters of the estimator.
+    old : FittedModel or None
+        The model before `partial_fit`.
+
+    Returns
+    -------
+    model : FittedModel
+        The model; without temperatures and region if `Objective.calibrate` is False.
+    """
+    rng = np.random.RandomState(settings.seed)
+    if settings.objective.calibrate:
+        found = _rows(model, data, evidence, valid, settings, rng)
+        if old is None or sum(len(part.rows) for part in found) >= FEW:
+            temperature = {rule: _temperature(model, found, rule, settings) for rule in RULES}
+        else:
+            temperature = dict(old.temperature)
+        most = min(N_REGION, max(FEW, N_VALUES // int(np.prod(data.spec.input_shape))))
+        x = NormalizedRows(data.X, data.spec, model.module.like)[draw(data.rows, most, rng)]
+        known = None if old is None else old.region
+        region = find_region(x, settings.seed) if known is None else known.widen(x)
+        model = model.replace(temperature=temperature, region=region)
+    if old is not None and len(data) < FEW:
+        return model.replace(novelty=old.novelty)
+    return with_novelty(model, data, rng)
+
+
+def draw(rows: Positions, n_most: int, rng: np.random.RandomState) -> Positions:
+    """Return at most `n_most` random rows; if there are many rows, without permuting them all."""
+    if len(rows) <= 4 * n_most:
+        return rng.permutation(rows)[:n_most]
+    return rows[rng.permutation(np.unique(rng.randint(len(rows), size=n_most)))]
+
+
+# -------------------------------------------------------------------- temperatures
+
+
+def _rows(
+    model: FittedModel,
+    data: TrainingRows,
+    evidence: Evidence | None,
+    valid: TrainingRows | None,
+    settings: TrainingSettings,
+    rng: np.random.RandomState,
+) -> list[Rows]:
+    """Return the rows to learn temperatures from, and what is believed of them."""
+    n_classes, codes = len(model.classes), data.codes
+    found = []
+    if valid is not None:
+        rows = draw(valid.rows[valid.own_codes < n_classes], N_ROWS, rng)
+        found.append(Rows(valid, rows, np.eye(n_classes)[valid.codes[rows]], 1.0))
+    unlabeled = data.rows[data.own_codes < 0]
+    if len(unlabeled):
+        rows = np.sort(draw(unlabeled, N_ROWS, rng))
+        if evidence is None:
+            evidence = _neighbors(data, rows, n_classes + len(model.background), settings, rng)
+        if len(model.background):
+            rows = rows[~model.map(lambda x: _in_background(model, x), data.X, rows=rows)]
+        beliefs = None if evidence is None else np.asarray(evidence[rows], dtype=np.float64)
+        return [*found, Rows(data, rows, beliefs, BELIEVED, labeled=False)] if len(rows) else found
+    if data.spec.is_image and settings.augment is None:
+        return found  # changes that the user does not want
+    is_part = valid is not None and valid.X is data.X
+    rows = np.setdiff1d(data.rows, valid.rows) if valid is not None and is_part else data.rows
+    rows = draw(rows, N_ROWS, rng)
+    rows = rows[codes[rows] >= 0]
+    labels = np.eye(n_classes)[codes[rows]]
+    return [*found, Rows(data, rows, labels, BELIEVED, augmented=True)]
+
+
+def _neighbors(
+    data: TrainingRows,
+    rows: NDArray[np.intp],
+    n_outputs: int,
+    settings: TrainingSettings,
+    rng: np.random.RandomState,
+) -> Evidence | None:
+    """Return what the graph of neighbours says of images, if training had no use for it.
+
+    That is so if many rows are labelled. Some of these, and as many others, are enough here.
+    """
+    graph = settings.objective._resolved("graph")
+    if (
+        not data.spec.is_image
+        or not isinstance(graph, Graph)
+        or not settings.objective.teacher_decay
+    ):
+        return None
+    labeled, others = data.rows[data.own_codes >= 0], data.rows[data.own_codes < 0]
+    some = [draw(part, N_REGION, rng) for part in (labeled, others)]
+    part = data.subset(np.unique(np.concatenate([*some, rows])))
+    graph = clone(graph).set_params(max_labeled=1.0)
+    return find_evidence([graph], part, n_outputs, settings.seed)[0]
+
+
+def _in_background(model: FittedModel, x: Tensor) -> Tensor:
+    """Return whether q(y | x) takes a row for one of no class."""
+    return model.module.classify(x).argmax(dim=1) >= model.module.n_classes - len(model.background)
+
+
+def _temperature(
+    model: FittedModel, found: list[Rows], rule: str, settings: TrainingSettings
+) -> float:
+    """Return the temperature of a rule; 1 if there are no rows to learn it from."""
+    parts = []
+    for part in found:
+        logits, posterior = _ask(model, part, rule, settings)
+        if part.beliefs is None:
+            beliefs = posterior
+        elif part.labeled:
+            beliefs = part.beliefs
+        else:
+            beliefs = np.sqrt(posterior * part.beliefs[:, : len(model.classes)])
+        beliefs = beliefs + SMALLEST
+        parts.append((logits, beliefs / beliefs.sum(axis=1, keepdims=True), part.weight))
+    return best_temperature(parts) if parts else 1.0
+
+
+def _ask(
+    model: FittedModel, part: Rows, rule: str, settings: TrainingSettings
+) -> tuple[Floats, Floats]:
+    """Return the logits of a rule, and q(y | x), for rows that are augmented if need be."""
+    generator = torch.Generator(settings.device).manual_seed(settings.seed)
+    augment = None
+    if part.augmented:
+        kind = "auto" if settings.augment is None else settings.augment
+        spec = part.data.spec
+        augment = make_augment(kind, spec.is_image, True, spec.layout)
+
+    def ask(x: Tensor) -> tuple[Tensor, Tensor]:
+        x = x if augment is None else augment(x, generator)
+        posterior = model.class_logits(x, "posterior").softmax(dim=1)
+        return model.class_logits(x, rule), posterior
+
+    return model.map(ask, part.data.X, rows=part.rows)
+
+
+def best_temperature(parts: list[tuple[Floats, Floats, float]]) -> float:
+    """Return the temperature at which logits agree best with beliefs.
+
+    Parameters
+    ----------
+    parts : list of tuple
+        Logits and class probabilities of rows, both of shape (n, n_classes), and the weight of
+        each of them.
+
+    Returns
+    -------
+    temperature : float
+        A number between 0.05 and 100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> beliefs = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> logits = 5 * np.log(beliefs)
+    >>> round(best_temperature([(logits, beliefs, 1000.0)]), 2)
+    5.0
+    >>> round(best_temperature([(logits, beliefs, 1.0)]), 2)  # too few to be sure
+    3.74
+    """
+
+    def loss(log_temperature: float) -> float:
+        total = STRENGTH * log_temperature**2
+        for logits, beliefs, weight in parts:
+            # a class without a prototype has the logit -inf
+            log_p = np.maximum(log_softmax(logits / np.exp(log_temperature), axis=1), -1e4)
+            total -= weight * float((beliefs * log_p).sum())
+        return total
+
+    bounds = (float(np.log(LOWEST)), float(np.log(HIGHEST)))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(found.x))
+
+
+# -------------------------------------------------------------------- known rows
+
+
+def with_novelty(model: FittedModel, data: TrainingRows, rng: np.random.RandomState) -> FittedModel:
+    """Return the model with the scores of rows that belong to known classes.
+
+    These are unlabelled rows, unless they are few: the networks know labelled ones by heart.
+    """
+    unlabeled = data.rows[data.own_codes < 0]
+    rows = np.sort(draw(unlabeled if len(unlabeled) >= FEW else data.rows, N_REGION, rng))
+    prototypes, _, trained = model.with_background()
+    n_background = len(model.background)
+
+    def ask(x: Tensor) -> Tensor:
+        return statistics(model.module, x, prototypes, trained, n_background)
+
+    values = model.map(ask, data.X, rows=rows)
+    if n_background:
+        is_known = (values[:, 3:] < 0).any(axis=1)
+        values = values[is_known] if is_known.any() else values
+    values = values[np.isfinite(values).all(axis=1)]
+    return model.replace(novelty=find_novelty(values)) if len(values) else model
