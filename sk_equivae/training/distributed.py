@@ -72,8 +72,12 @@ def _join() -> None:
     After a restart the store of `torchrun` still holds the addresses of the processes that have
     ended. So each start writes under a name of its own.
     """
-    store, rank, n_processes = next(dist.rendezvous("env://"))
-    store = dist.PrefixStore(f"start_{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    # where PyTorch is built without this package, these modules are missing
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, n_processes = next(rendezvous("env://"))
+    store = PrefixStore(f"start_{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
     # collective calls take tensors of the CPU and of the GPU
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=n_processes)
