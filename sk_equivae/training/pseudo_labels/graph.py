@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 
 from ..batches import OrderedBatches, TrainingRows
+from .gradients import oriented_gradients
 from .source import (
     ROWS_AT_ONCE,
     Codes,
@@ -52,6 +53,9 @@ class Graph(Source):
         For images, the graph is used only if at most this share of the rows is labelled.
     n_neighbors : int, default=7
         Number of nearest neighbours of each row.
+    image_features : {"gradients", "pixels"}, default="gradients"
+        What neighbouring images have in common: the directions of the edges in each part of the
+        image, or their pixels. Not used for tabular rows.
     n_components : int, default=50
         Rows with more features are reduced to this many principal components.
     max_rows : int, default=65536
@@ -80,6 +84,7 @@ class Graph(Source):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "max_labeled": [Interval(Real, 0, 1, closed="both")],
         "alpha": [tuple, list],
+        "image_features": [StrOptions({"gradients", "pixels"})],
         "max_deviations": [Interval(Real, 0, None, closed="neither")],
         "smallest": [Interval(Real, 0, 1, closed="neither")],
         **{
@@ -96,6 +101,7 @@ class Graph(Source):
         *,
         max_labeled: float = 1 / 6,
         n_neighbors: int = 7,
+        image_features: str = "gradients",
         n_components: int = 50,
         max_rows: int = 65_536,
         alpha: tuple[float, float] = (0.9, 0.99),
@@ -106,6 +112,7 @@ class Graph(Source):
     ):
         self.max_labeled = max_labeled
         self.n_neighbors = n_neighbors
+        self.image_features = image_features
         self.n_components = n_components
         self.max_rows = max_rows
         self.alpha = alpha
@@ -211,14 +218,17 @@ class Graph(Source):
         """
         from sklearn.decomposition import PCA
 
+        edges = data.spec.is_image and self.image_features == "gradients"
+
         def flat(some: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
             for inputs, _ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
-                yield inputs["x"].flatten(1).cpu().float().numpy()
+                x = oriented_gradients(inputs["x"]) if edges else inputs["x"].flatten(1)
+                yield x.cpu().float().numpy()
 
         scale: Any = np.float32(1)  # pixels share a unit, features do not
         if not data.spec.is_image:
             scale = self._feature_units(flat(rows)).astype(np.float32)
-        n_features = int(np.prod(data.spec.input_shape))
+        n_features = next(flat(rows[:1])).shape[1]
         if n_features <= self.n_components:
             return np.concatenate([x / scale for x in flat(rows)])
         most = min(PCA_ROWS, max(2 * self.n_components, PCA_VALUES // n_features))
