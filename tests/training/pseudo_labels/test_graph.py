@@ -17,6 +17,7 @@ from sk_equivae.training.pseudo_labels.graph import POWERS, USUAL_DEVIATIONS
 from tests._models import batch, seeded, tiny_module, tiny_objective
 
 GRAPH = Graph()
+PIXELS = Graph(image_features="pixels")
 
 
 def moons(n_labeled=6, n=300, seed=0):
@@ -115,7 +116,7 @@ def test_few_found_labels_are_not_certainty():
 
 def test_posterior_of_images_finds_the_moons():
     X, truth, y = moons()
-    posterior = evidence(training_rows(X, (1, 1, 2), y), 2, GRAPH)
+    posterior = evidence(training_rows(X, (1, 1, 2), y), 2, PIXELS)
     assert posterior.dtype == np.float32
     assert posterior.shape == (300, 2)
     assert np.mean(posterior.argmax(axis=1) == truth) > 0.97
@@ -153,8 +154,8 @@ def test_images_outside_of_the_graph_stay_undecided():
 def test_images_are_compared_by_principal_components():
     X = np.random.RandomState(0).uniform(size=(120, 64))
     data = training_rows(X, (1, 8, 8), np.arange(120) % 2)
-    assert GRAPH.components(data, data.rows, 0).shape == (120, GRAPH.n_components)
-    few = GRAPH.components(data, data.rows[:40], 0)
+    assert PIXELS.components(data, data.rows, 0).shape == (120, PIXELS.n_components)
+    few = PIXELS.components(data, data.rows[:40], 0)
     assert few.shape == (40, 40)
     distances = pairwise_distances(X[:40])
     np.testing.assert_allclose(pairwise_distances(few), distances, rtol=1e-3, atol=1e-3)
@@ -178,9 +179,17 @@ def test_features_are_compared_by_their_range():
 def test_pixels_keep_their_unit(shape, same):
     X = np.random.RandomState(0).uniform(size=(40, 9)) * np.linspace(0.1, 1, 9)
     data = training_rows(X, shape, np.arange(40) % 2)
-    Z = GRAPH.components(data, data.rows, 0)
+    Z = PIXELS.components(data, data.rows, 0)
     assert np.allclose(np.ptp(Z, axis=0), np.ptp(X, axis=0)) == same
     assert np.allclose(np.ptp(Z, axis=0), USUAL_DEVIATIONS) != same
+
+
+def test_images_that_differ_in_light_are_close_by_their_edges():
+    X = np.random.RandomState(0).uniform(size=(20, 64))
+    data = training_rows(np.concatenate([X, 0.5 * X]), (1, 8, 8), np.arange(40) % 2)
+    by_edges, by_pixels = (g.components(data, data.rows, 0) for g in (GRAPH, PIXELS))
+    np.testing.assert_allclose(by_edges[:20], by_edges[20:], atol=1e-5)
+    assert np.abs(by_pixels[:20] - by_pixels[20:]).max() > 0.1
 
 
 # -------------------------------------------------------------------- in training
