@@ -59,9 +59,10 @@ def oriented_gradients(x: Tensor) -> Tensor:
     angles = (full_turn / N_DIRECTIONS * torch.arange(N_DIRECTIONS)).to(x)[:, None, None]
     edges = angles.cos() * across + angles.sin() * down  # (n, 8, h, w)
     edges = edges.clamp(min=0.0) if is_signed else edges.abs()
-    parts = [min(N_PARTS, size) for size in x.shape[2:]]
-    widths = [2 * round(SMOOTHING * n / m / 2) + 1 for n, m in zip(x.shape[2:], parts, strict=True)]
+    height, width = x.shape[2:]
+    n_parts = min(N_PARTS, height), min(N_PARTS, width)
+    reach = [round(SMOOTHING * size / n / 2) for size, n in zip(x.shape[2:], n_parts, strict=True)]
     for _ in range(2):
-        edges = F.avg_pool2d(edges, widths, 1, [width // 2 for width in widths])
-    features = F.adaptive_avg_pool2d(edges, parts).flatten(1)
+        edges = F.avg_pool2d(edges, [2 * n + 1 for n in reach], 1, reach)
+    features = F.adaptive_avg_pool2d(edges, n_parts).flatten(1)
     return F.normalize(features)
