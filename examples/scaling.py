@@ -27,7 +27,7 @@ SHARED = [{"batch_size": 64}, {"batch_size": 128}, {"batch_size": 256}, {"n_labe
 N_ROUNDS = 2
 DISK_ROWS = [200_000, 2_000_000]
 SOME_ROWS = 200_000  # compared with the same rows in memory
-MEMORY_ROWS = [100_000, 400_000]
+MEMORY_ROWS = [500_000, 1_000_000]
 SEEDS = range(5)
 PLANNED = [10**n for n in range(5, 10)]
 

@@ -48,6 +48,16 @@ def test_choosing():
         assert (ROOT / path).exists()
 
 
+@pytest.mark.parametrize(
+    "script, results", [("cross_validation", "choosing"), ("search", "search")]
+)
+def test_tables_of_choosing_are_made_from_the_results(script, results):
+    found = json.loads((ROOT / "docs" / f"{results}.json").read_text())
+    assert "dirty" not in found["commit"]
+    assert "\n".join(example(script).table(found)) in GUIDE.read_text()
+    assert found.get("same_scores", True)
+
+
 TABLES = ROOT / "docs" / "tables.md"
 
 

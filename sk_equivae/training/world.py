@@ -11,6 +11,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..fitted.compact import parts as slices
 from .shared import SharedMemory, make_file
 
 
@@ -137,9 +138,12 @@ class World:
 
     def sum_arrays(self, *arrays: NDArray[Any]) -> None:
         """Add up arrays over all processes, in place."""
+        if self.alone:
+            return
         for array in arrays:
-            if not self.alone:
-                array[...] = self.sum(_for_backend(torch.from_numpy(array))).cpu().numpy()
+            for part in slices(len(array)):  # a large one may be in a file
+                values = self.sum(_for_backend(torch.from_numpy(array[part])))
+                array[part] = values.cpu().numpy()
 
     def mean_rows(self, values: Tensor) -> Tensor:
         """Return the mean over the unlabelled rows of the batch, of all processes."""
