@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy and torch are imported
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are imported
 
 import numpy as np
 import sklearn
