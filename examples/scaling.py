@@ -30,6 +30,7 @@ SOME_ROWS = 200_000  # compared with the same rows in memory
 MEMORY_ROWS = [500_000, 1_000_000]
 SEEDS = range(5)
 PLANNED = [10**n for n in range(5, 10)]
+MOST_BYTES = 40  # per row, in `fit`
 
 
 def images(n_rows, n_classes, side, n_labels):
@@ -247,53 +248,74 @@ def duration(hours):
     """Return hours as a reader wants them."""
     if hours < 1:
         return f"{60 * hours:.0f} min"
-    return f"{hours:.0f} h" if hours < 72 else f"{hours / 24:,.0f} days"
+    return f"{hours:.1f} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
-def plan(row):
+def fit_table(results):
+    """Return what a row costs."""
+    rows = []
+    for row in results:
+        ((name, value),) = row["varied"].items()
+        rows.append([NAMES[name], f"{value:,}", f"{row['row_ms']:.2f}", f"{row['step_ms']:.0f}",
+                     f"{3.6 / row['row_ms']:.1f} million", f"{row['predict_ms']:.2f}"])  # fmt: skip
+    head = ["varied", "value", "training, ms per row", "ms per step", "rows in an hour",
+            "`predict`, ms per row"]  # fmt: skip
+    return table(head, rows)
+
+
+def plan_table(results):
     """Return what one process with one thread takes, derived from the cost of a row."""
     from sk_equivae.training.settings.plan import auto_epochs
 
-    lines = []
+    rows = []
     for n_rows in PLANNED:
         epochs = auto_epochs(n_rows, is_image=True, any_unlabeled=False)
-        train, predict = (n_rows * row[name] / 3.6e6 for name in ("row_ms", "predict_ms"))
-        disk_gb, memory_gb = n_rows * BASE["side"] ** 2 / 1e9, n_rows * 40 / 1e9
-        lines.append([f"{n_rows:,}", f"{disk_gb:,.2g}" if disk_gb < 10 else f"{disk_gb:,.0f}",
-                      f"{memory_gb:.2g}", epochs, duration(epochs * train),
-                      duration(predict)])  # fmt: skip
-    return lines
+        train, predict = (n_rows * results[0][name] / 3.6e6 for name in ("row_ms", "predict_ms"))
+        rows.append([f"{n_rows:,}", f"{n_rows * BASE['side'] ** 2 / 1e9:,.1f}",
+                     f"{n_rows * MOST_BYTES / 1e9:.1g}", epochs, duration(epochs * train),
+                     duration(predict)])  # fmt: skip
+    head = ["rows", "on disk, GB", "memory of `fit`, GB", "epochs", "training, one thread",
+            "prediction, one thread"]  # fmt: skip
+    return table(head, rows)
+
+
+def processes_table(results):
+    """Return how much faster two processes are."""
+    rows = [[row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}"]
+            for row in results]  # fmt: skip
+    return table(["rows per batch", "labels", "rows per second, 2 processes to 1"], rows)
+
+
+def disk_table(results):
+    """Return the speed and the memory of `transform`."""
+    rows = [[f"{row['n_rows']:,}", f"{row['rows_per_s']:,.0f}", f"{row['disk_to_memory']:.2f}",
+             f"{row['peak_mb']:,.0f}"] for row in results]  # fmt: skip
+    return table(["rows on disk", "rows per second", "disk to memory", "peak, MB"], rows)
+
+
+def memory_table(results):
+    """Return how the memory of `fit` grows."""
+    rows = [[row["n_labels"] or "all", *(f"{mb:.0f}" for mb in row["peaks_mb"]),
+             f"{row['bytes_per_row']:.0f}"] for row in results]  # fmt: skip
+    peaks = [f"peak with {n:,} rows, MB" for n in MEMORY_ROWS]
+    return table(["labels", *peaks, "bytes per row"], rows)
+
+
+def agreement_table(results):
+    """Return the errors of models that one process and two have trained."""
+    rows = [[row["seed"], f"{100 * row['one']:.1f}%", f"{100 * row['two']:.1f}%"]
+            for row in results]  # fmt: skip
+    return table(["seed", "error, one process", "error, two processes"], rows)
+
+
+TABLES = {"fit": fit_table, "processes": processes_table, "disk": disk_table,
+          "memory": memory_table, "agreement": agreement_table}  # fmt: skip
 
 
 def tables(found):
     """Return the tables of the page, by name."""
-    results = {part: found[part]["results"] for part in found}
-    fits = []
-    for row in results["fit"]:
-        ((name, value),) = row["varied"].items()
-        fits.append([NAMES[name], f"{value:,}", f"{row['row_ms']:.2f}", f"{row['step_ms']:.0f}",
-                     f"{3.6 / row['row_ms']:.1f} million", f"{row['predict_ms']:.2f}"])  # fmt: skip
-    shared = [[row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}"]
-              for row in results["processes"]]  # fmt: skip
-    disks = [[f"{row['n_rows']:,}", f"{row['rows_per_s']:,.0f}", f"{row['disk_to_memory']:.2f}",
-              f"{row['peak_mb']:,.0f}"] for row in results["disk"]]  # fmt: skip
-    kept = [[row["n_labels"] or "all", *(f"{mb:.0f}" for mb in row["peaks_mb"]),
-             f"{row['bytes_per_row']:.0f}"] for row in results["memory"]]  # fmt: skip
-    agreed = [[row["seed"], f"{100 * row['one']:.1f}%", f"{100 * row['two']:.1f}%"]
-              for row in results["agreement"]]  # fmt: skip
-    peaks = [f"peak with {n:,} rows, MB" for n in MEMORY_ROWS]
-    return {
-        "fit": table(["varied", "value", "training, ms per row", "ms per step",
-                      "rows in an hour", "`predict`, ms per row"], fits),
-        "processes": table(["rows per batch", "labels", "rows per second, 2 processes to 1"],
-                           shared),
-        "disk": table(["rows on disk", "rows per second", "disk to memory", "peak, MB"], disks),
-        "memory": table(["labels", *peaks, "bytes per row"], kept),
-        "agreement": table(["seed", "error, one process", "error, two"], agreed),
-        "plan": table(["rows", "on disk, GB", "memory of `fit`, GB", "epochs",
-                       "training, one thread", "prediction, one thread"],
-                      plan(results["fit"][0])),
-    }  # fmt: skip
+    made = {part: TABLES[part](found[part]["results"]) for part in found}
+    return {**made, "plan": plan_table(found["fit"]["results"])} if "fit" in found else made
 
 
 def write(found):
