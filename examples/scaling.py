@@ -238,84 +238,76 @@ NAMES = {"n_rows": "rows", "side": "pixels per side", "n_classes": "classes",
          "batch_size": "rows per batch", "n_labels": "labels"}  # fmt: skip
 
 
-def table(head, rows):
-    """Return the lines of a table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines]
-
-
 def duration(hours):
     """Return hours as a reader wants them."""
     if hours < 1:
-        return f"{60 * hours:.0f} min"
+        return f"{60 * hours:.0f} min" if 60 * hours >= 1 else f"{3600 * hours:.0f} s"
     return f"{hours:.1f} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
-def fit_table(results):
-    """Return what a row costs."""
-    rows = []
-    for row in results:
-        ((name, value),) = row["varied"].items()
-        rows.append([NAMES[name], f"{value:,}", f"{row['row_ms']:.2f}", f"{row['step_ms']:.0f}",
-                     f"{3.6 / row['row_ms']:.1f} million", f"{row['predict_ms']:.2f}"])  # fmt: skip
-    head = ["varied", "value", "training, ms per row", "ms per step", "rows in an hour",
-            "`predict`, ms per row"]  # fmt: skip
-    return table(head, rows)
-
-
-def plan_table(results):
+def plan(row):
     """Return what one process with one thread takes, derived from the cost of a row."""
     from sk_equivae.training.settings.plan import auto_epochs
 
-    rows = []
-    for n_rows in PLANNED:
-        epochs = auto_epochs(n_rows, is_image=True, any_unlabeled=False)
-        train, predict = (n_rows * results[0][name] / 3.6e6 for name in ("row_ms", "predict_ms"))
-        rows.append([f"{n_rows:,}", f"{n_rows * BASE['side'] ** 2 / 1e9:,.1f}",
-                     f"{n_rows * MOST_BYTES / 1e9:.1g}", epochs, duration(epochs * train),
-                     duration(predict)])  # fmt: skip
-    head = ["rows", "on disk, GB", "memory of `fit`, GB", "epochs", "training, one thread",
-            "prediction, one thread"]  # fmt: skip
-    return table(head, rows)
+    n_rows = row["n_rows"]
+    epochs = auto_epochs(n_rows, is_image=True, any_unlabeled=False)
+    train, predict = (n_rows * row[name] / 3.6e6 for name in ("row_ms", "predict_ms"))
+    gigabytes = [n_rows * n_bytes / 1e9 for n_bytes in (BASE["side"] ** 2, MOST_BYTES)]
+    sizes = [f"{size:.1g}" if size < 1 else f"{size:,.0f}" for size in gigabytes]
+    return [f"{n_rows:,}", *sizes, epochs, duration(epochs * train), duration(predict)]
 
 
-def processes_table(results):
-    """Return how much faster two processes are."""
-    rows = [[row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}"]
-            for row in results]  # fmt: skip
-    return table(["rows per batch", "labels", "rows per second, 2 processes to 1"], rows)
+def cost(row):
+    """Return what a row costs with one setting varied."""
+    ((name, value),) = row["varied"].items()
+    return [NAMES[name], f"{value:,}", f"{row['row_ms']:.2f}", f"{row['step_ms']:.0f}",
+            f"{3.6 / row['row_ms']:.1f} million", f"{row['predict_ms']:.2f}"]  # fmt: skip
 
 
-def disk_table(results):
-    """Return the speed and the memory of `transform`."""
-    rows = [[f"{row['n_rows']:,}", f"{row['rows_per_s']:,.0f}", f"{row['disk_to_memory']:.2f}",
-             f"{row['peak_mb']:,.0f}"] for row in results]  # fmt: skip
-    return table(["rows on disk", "rows per second", "disk to memory", "peak, MB"], rows)
-
-
-def memory_table(results):
-    """Return how the memory of `fit` grows."""
-    rows = [[row["n_labels"] or "all", *(f"{mb:.0f}" for mb in row["peaks_mb"]),
-             f"{row['bytes_per_row']:.0f}"] for row in results]  # fmt: skip
-    peaks = [f"peak with {n:,} rows, MB" for n in MEMORY_ROWS]
-    return table(["labels", *peaks, "bytes per row"], rows)
-
-
-def agreement_table(results):
-    """Return the errors of models that one process and two have trained."""
-    rows = [[row["seed"], f"{100 * row['one']:.1f}%", f"{100 * row['two']:.1f}%"]
-            for row in results]  # fmt: skip
-    return table(["seed", "error, one process", "error, two processes"], rows)
-
-
-TABLES = {"fit": fit_table, "processes": processes_table, "disk": disk_table,
-          "memory": memory_table, "agreement": agreement_table}  # fmt: skip
+# the head of each table, and the cells of a result
+TABLES = {
+    "fit": (
+        ["varied", "value", "training, ms per row", "ms per step", "rows in an hour",
+         "`predict`, ms per row"],
+        cost,
+    ),
+    "plan": (
+        ["rows", "on disk, GB", "memory of `fit`, GB", "epochs", "training, one thread",
+         "prediction, one thread"],
+        plan,
+    ),
+    "processes": (
+        ["rows per batch", "labels", "rows per second, 2 processes to 1"],
+        lambda row: [row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}"],
+    ),
+    "disk": (
+        ["rows on disk", "rows per second", "disk to memory", "peak, MB"],
+        lambda row: [f"{row['n_rows']:,}", f"{row['rows_per_s']:,.0f}",
+                     f"{row['disk_to_memory']:.2f}", f"{row['peak_mb']:,.0f}"],
+    ),
+    "memory": (
+        ["labels", *(f"peak with {n:,} rows, MB" for n in MEMORY_ROWS), "bytes per row"],
+        lambda row: [row["n_labels"] or "all", *(f"{mb:.0f}" for mb in row["peaks_mb"]),
+                     f"{row['bytes_per_row']:.0f}"],
+    ),
+    "agreement": (
+        ["seed", "error, one process", "error, two processes"],
+        lambda row: [row["seed"], f"{100 * row['one']:.1f}%", f"{100 * row['two']:.1f}%"],
+    ),
+}  # fmt: skip
 
 
 def tables(found):
     """Return the tables of the page, by name."""
-    made = {part: TABLES[part](found[part]["results"]) for part in found}
-    return {**made, "plan": plan_table(found["fit"]["results"])} if "fit" in found else made
+    results = {part: found[part]["results"] for part in found}
+    if "fit" in results:
+        results["plan"] = [{**results["fit"][0], "n_rows": n_rows} for n_rows in PLANNED]
+    made = {}
+    for name, rows in results.items():
+        head, cells = TABLES[name]
+        lines = [head, ["---"] * len(head), *(cells(row) for row in rows)]
+        made[name] = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines]
+    return made
 
 
 def write(found):
