@@ -13,7 +13,7 @@ from torch import Tensor
 
 # Files here are in memory. Where there is no such folder, nothing is shared.
 FOLDER = Path("/dev/shm")
-# Parts of the memory begin at multiples of so many values.
+# Places begin at multiples of this number of values.
 ALIGNMENT = 64
 
 
