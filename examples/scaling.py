@@ -69,19 +69,32 @@ def on_disk(n_rows, folder):
 
 
 def fit(**setting):
-    """Train for one epoch, and predict; return milliseconds per row and per step."""
+    """Train for one epoch, and predict; return milliseconds per row and per step.
+
+    Time of the processor counts, since other programs may run. `wall_ms` is the time that passed.
+    """
+    from skorch.callbacks import Callback
+
     from sk_equivae import EquiVAEClassifier
+
+    class Clock(Callback):
+        def on_epoch_begin(self, net, **kwargs):
+            Clock.ms = -1e3 * time.process_time()
+
+        def on_epoch_end(self, net, **kwargs):
+            Clock.ms += 1e3 * time.process_time()
 
     X, y = images(*(setting[name] for name in ("n_rows", "n_classes", "side", "n_labels")))
     model = EquiVAEClassifier(
-        max_epochs=1, batch_size=setting["batch_size"], likelihood="bernoulli", random_state=SEED
-    ).fit(X, y)
+        max_epochs=1, batch_size=setting["batch_size"], likelihood="bernoulli",
+        callbacks=[Clock()], random_state=SEED,
+    ).fit(X, y)  # fmt: skip
     epoch = model.history_[0]
-    start = time.perf_counter()
+    start = time.process_time()
     model.predict(X)
-    predicted = time.perf_counter() - start
-    return {"row_ms": 1e3 * epoch["dur"] / len(X), "predict_ms": 1e3 * predicted / len(X),
-            "step_ms": 1e3 * epoch["dur"] / epoch["train_batch_count"]}  # fmt: skip
+    predicted = 1e3 * (time.process_time() - start)
+    return {"row_ms": Clock.ms / len(X), "step_ms": Clock.ms / epoch["train_batch_count"],
+            "wall_ms": 1e3 * epoch["dur"] / len(X), "predict_ms": predicted / len(X)}  # fmt: skip
 
 
 def disk(n_rows, folder):
@@ -172,9 +185,10 @@ def measure_processes():
         setting = {**BASE, "n_rows": 2 * BASE["n_rows"], **varied}
         # in turns, since the machine may be busy at times
         pairs = [(run("fit", **setting), run("fit", 2, **setting)) for _ in range(N_ROUNDS)]
-        one, two = (sum(pair[i]["row_ms"] for pair in pairs) for i in range(2))
-        found.append({"varied": varied, "batch_size": setting["batch_size"],
-                      "n_labels": setting["n_labels"], "speedup": one / two})  # fmt: skip
+        ratios = {name: sum(one[name] for one, _ in pairs) / sum(two[name] for _, two in pairs)
+                  for name in ("wall_ms", "row_ms")}  # fmt: skip
+        found.append({"batch_size": setting["batch_size"], "n_labels": setting["n_labels"],
+                      "speedup": ratios["wall_ms"], "by_processor": ratios["row_ms"]})  # fmt: skip
     return found
 
 
@@ -277,8 +291,10 @@ TABLES = {
         plan,
     ),
     "processes": (
-        ["rows per batch", "labels", "rows per second, 2 processes to 1"],
-        lambda row: [row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}"],
+        ["rows per batch", "labels", "rows per second, 2 processes to 1",
+         "rows per second of each processor's time"],
+        lambda row: [row["batch_size"], row["n_labels"] or "all", f"{row['speedup']:.2f}",
+                     f"{row['by_processor']:.2f}"],
     ),
     "disk": (
         ["rows on disk", "rows per second", "disk to memory", "peak, MB"],
