@@ -26,8 +26,8 @@ VARIED = {
 SHARED = [{"batch_size": 64}, {"batch_size": 128}, {"batch_size": 256}, {"n_labels": 100}]
 N_ROUNDS = 1
 DISK_ROWS = [200_000, 2_000_000]
-SOME_ROWS = 200_000  # compared with the same rows in memory
-MEMORY_ROWS = [500_000, 1_000_000]
+SOME_ROWS = 100_000  # compared with the same rows in memory
+MEMORY_ROWS = [250_000, 500_000]
 SEEDS = range(3)
 PLANNED = [10**n for n in range(5, 10)]
 MOST_BYTES = 40  # per row, in `fit`
@@ -58,10 +58,9 @@ def on_disk(n_rows, folder):
     path, few = Path(folder) / "rows", 4096
     X, y = images(few, 10, 28, 0)
     X = X.reshape(few, -1)
-    rows = np.memmap(path, np.uint8, "w+", shape=(n_rows, 784))
-    for start in range(0, n_rows, few):
-        rows[start : start + few] = X[: n_rows - start]
-    rows.flush()
+    with path.open("wb") as file:  # through a memory map the rows would count as memory
+        for start in range(0, n_rows, few):
+            file.write(X[: n_rows - start].data)
     return np.memmap(path, np.uint8, "r", shape=(n_rows, 784)), X, y
 
 
@@ -182,7 +181,7 @@ def measure_processes():
     """Return how many times as many rows per second two processes train."""
     found = []
     for varied in SHARED:
-        setting = {**BASE, "n_rows": 2 * BASE["n_rows"], **varied}
+        setting = {**BASE, **varied}
         # in turns, since the machine may be busy at times
         pairs = [(run("fit", **setting), run("fit", 2, **setting)) for _ in range(N_ROUNDS)]
         ratios = {name: sum(one[name] for one, _ in pairs) / sum(two[name] for _, two in pairs)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 # Entries that are processed at once.
 PART = 2**17
 # Larger arrays of `spacious_zeros` are in a file.
-LARGE_BYTES = 2**24
+LARGE_BYTES = 2**23
 
 Positions = NDArray[np.signedinteger[Any]]
 
