@@ -5,7 +5,7 @@
 10,000 rows of MNIST, of which 100 are labelled, are drawn several times. The error that 5 folds
 estimate is compared with that on 10,000 test rows. The environment variable SK_EQUIVAE_DATA names
 a folder with MNIST's files; without it they come from OpenML. The results go to docs/choosing.json,
-and their table into docs/choosing.md. A draw takes 11 fits.
+and their table into docs/choosing.md. Draws that are there already are kept. A draw takes 11 fits.
 """
 
 import json
@@ -29,6 +29,7 @@ from sk_equivae import EquiVAEClassifier
 from sk_equivae.model_selection import SemiSupervisedKFold, hide_labels, labeled_scorer
 
 DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = DOCS / "choosing.json"
 N_ROWS, N_PER_CLASS, MAX_EPOCHS = 10_000, 10, 4
 METHODS = {
     "SemiSupervisedKFold": (SemiSupervisedKFold, labeled_scorer("accuracy")),
@@ -73,17 +74,10 @@ def table(found):
     return lines
 
 
-def write(draws, seconds):
+def write(draws):
     """Write the results, and put the table into the page."""
-    git = ["git", "describe", "--always", "--dirty"]
-    found = {
-        "n_rows": N_ROWS, "n_per_class": N_PER_CLASS, "max_epochs": MAX_EPOCHS,
-        "versions": {"sk_equivae": sk_equivae.__version__, "torch": torch.__version__,
-                     "scikit-learn": sklearn.__version__, "python": platform.python_version()},
-        "commit": subprocess.run(git, capture_output=True, text=True, cwd=DOCS).stdout.strip(),
-        "threads": torch.get_num_threads(), "wall_s": round(seconds), "draws": draws,
-    }  # fmt: skip
-    (DOCS / "choosing.json").write_text(json.dumps(found, indent=1) + "\n")
+    found = {"n_rows": N_ROWS, "n_per_class": N_PER_CLASS, "max_epochs": MAX_EPOCHS, "draws": draws}
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     text = "<!-- folds -->\n" + "\n".join(table(found)) + "\n<!-- end -->"
     page = (DOCS / "choosing.md").read_text()
     page = re.sub(r"<!-- folds -->.*?<!-- end -->", lambda _: text, page, flags=re.DOTALL)
@@ -91,15 +85,24 @@ def write(draws, seconds):
 
 
 def main(n_draws):
-    """Measure all draws; the results are written after each."""
+    """Measure the draws that are missing; the results are written after each."""
     from benchmarks.datasets import idx_set
 
-    start, draws = time.time(), []
+    git = ["git", "describe", "--always", "--dirty"]
+    origin = {
+        "commit": subprocess.run(git, capture_output=True, text=True, cwd=DOCS).stdout.strip(),
+        "versions": {"sk_equivae": sk_equivae.__version__, "torch": torch.__version__,
+                     "scikit-learn": sklearn.__version__, "python": platform.python_version()},
+        "threads": torch.get_num_threads(),
+    }  # fmt: skip
+    draws = json.loads(RESULTS.read_text())["draws"] if RESULTS.exists() else []
     split = idx_set("mnist", "mnist_784", None)
-    for seed in range(n_draws):
+    for seed in range(len(draws), n_draws):
+        start = time.time()
         rows = np.random.RandomState(seed).permutation(len(split.y))[:N_ROWS]
-        draws.append(measure(split.X[rows], split.y[rows], split.X_test, split.y_test, seed))
-        write(draws, time.time() - start)
+        found = measure(split.X[rows], split.y[rows], split.X_test, split.y_test, seed)
+        draws.append({**found, **origin, "wall_s": round(time.time() - start)})
+        write(draws)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from sk_equivae import EquiVAEClassifier, Networks, Objective
 from sk_equivae.datasets import mask_labels
 from sk_equivae.model import complements
 from sk_equivae.training import checkpoint as checkpoints
+from sk_equivae.training import shared
 from sk_equivae.training.distributed import current_world, joined
 
 torch.set_num_threads(1)
@@ -77,6 +78,8 @@ def fits(folder):
 
 def gradients(folder):
     """The gradient of one batch without random numbers, as a check of what is exchanged."""
+    if (folder / "several machines").exists():
+        shared.FOLDER = Path("/dev/nowhere")
     complements.draw_m = lambda m_max, generator: m_max
     torch.randn = lambda shape, **kwargs: torch.zeros(shape, dtype=kwargs.get("dtype"))
     X, y = digits(60, 3)

@@ -48,6 +48,12 @@ def test_choosing():
         assert (ROOT / path).exists()
 
 
+def test_table_of_choosing_is_made_from_the_results():
+    found = json.loads((ROOT / "docs" / "choosing.json").read_text())
+    assert not any("dirty" in draw["commit"] for draw in found["draws"])
+    assert "\n".join(example("cross_validation").table(found)) in GUIDE.read_text()
+
+
 TABLES = ROOT / "docs" / "tables.md"
 
 

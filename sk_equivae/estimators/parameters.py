@@ -237,8 +237,8 @@ class Parameters(NestedSettings):
         `reject`, unlabelled rows of no class are marked by `rejected`. Not available after `load`.
 
     transduction_proba_ : ndarray of shape (n, n_classes)
-        Class probabilities of the training rows; those of labelled rows are 0 and 1. Not
-        available after `load`.
+        Class probabilities of the training rows; those of labelled rows are 0 and 1. Those of
+        millions of rows are in a temporary file. Not available after `load`.
 
     temperature_ : dict of str to float
         For each rule of `predict_with`, the number that unnormalised log-probabilities are divided

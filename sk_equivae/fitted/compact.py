@@ -4,6 +4,8 @@ Indexing with an array converts all indices to 64 bits, and `np.flatnonzero` ret
 both are done part by part.
 """
 
+import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,8 @@ from numpy.typing import NDArray
 
 # Entries that are processed at once.
 PART = 2**17
+# Larger arrays of `spacious_zeros` are in a file.
+LARGE_BYTES = 2**23
 
 Positions = NDArray[np.signedinteger[Any]]
 
@@ -30,6 +34,28 @@ def parts(n: int, size: int = PART) -> Iterator[slice]:
     """Yield slices of at most `size` entries; scikit-learn's `gen_batches`, also for n = 0."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
+
+
+def spacious_zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Return an array of float32; a large one is in a temporary file rather than in memory.
+
+    The file has no name, and goes with the array. Copies and pickles are ordinary arrays. Without
+    room on the disk the array is in memory.
+
+    Examples
+    --------
+    >>> spacious_zeros((2, 3)).sum()
+    np.float32(0.0)
+    """
+    n_bytes = 4 * shape[0] * shape[1]
+    if n_bytes > LARGE_BYTES:
+        with tempfile.TemporaryFile() as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            except (AttributeError, OSError):
+                return np.zeros(shape, dtype=np.float32)
+            return np.memmap(file, np.float32, "r+", shape=shape).view(np.ndarray)
+    return np.zeros(shape, dtype=np.float32)
 
 
 def positions(mask: NDArray[np.bool_]) -> Positions:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .compact import Positions, parts, positions
+from .compact import Positions, parts, positions, spacious_zeros
 from .model import Codes, FittedModel
 
 Found = tuple[Codes, NDArray[np.float32]]
@@ -14,7 +14,7 @@ Found = tuple[Codes, NDArray[np.float32]]
 
 def given(codes: Codes, n_classes: int) -> Found:
     """Return a copy of the codes, and one-hot probabilities; those of rows without a code are 0."""
-    probabilities = np.zeros((len(codes), n_classes), dtype=np.float32)
+    probabilities = spacious_zeros((len(codes), n_classes))
     for part in parts(len(codes)):
         some = np.flatnonzero(codes[part] >= 0)
         probabilities[part][some, codes[part][some]] = 1.0

@@ -27,7 +27,8 @@ class SemiSupervisedKFold(SemiSupervisedSplitter):
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds; at least 2. A class with fewer labelled rows is missing in some test folds.
+        Number of folds; at least 2. A class with fewer labelled rows is missing in some test
+        folds. With `stratify`, at least one class must have as many.
     stratify : bool, default=True
         Keep the frequencies of the classes in each fold, as `StratifiedKFold` does.
     shuffle : bool, default=False

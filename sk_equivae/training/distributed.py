@@ -15,8 +15,11 @@ the processes train one model together:
 
 `torch.nn.parallel.DistributedDataParallel` adds up the gradients of one call of a module's
 `forward`. Here the parts of the module are called one by one, and the loss of a row depends on
-rows of other processes. So gradients are added up explicitly, in one collective call per step.
-The module stays as it is, and so does everything that is pickled or saved.
+rows of other processes. So gradients are added up explicitly, once per step: through shared memory
+if all processes are on one machine (see `shared`), in one collective call otherwise. skorch's own
+support of several processes, by the package accelerate, wraps the module in the former, and leaves
+nets that cannot be pickled. Here the module stays as it is, and so does everything that is pickled
+or saved.
 """
 
 import atexit

@@ -155,7 +155,8 @@ def transduction(model: FittedModel, data: TrainingRows, settings: TrainingSetti
     wide = np.maximum(codes, 0).astype(np.int32)  # not every dtype can be added up
     found = wide, given(codes, len(model.classes))[1]
     if world.rank > 0:
-        found = np.zeros_like(wide), np.zeros_like(found[1])
+        for array in found:
+            array[:] = 0
     predict_rows(model, data.X, rule, reject, world.share(missing), found)
     world.sum_arrays(*found)
     return found[0].astype(codes.dtype), found[1]

@@ -11,6 +11,9 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..fitted.compact import parts as slices
+from .shared import SharedMemory, make_file
+
 
 class BatchTotals(NamedTuple):
     """What every process knows about the whole of a batch."""
@@ -64,11 +67,17 @@ class World:
         The number of processes.
     batch : BatchTotals or None
         The current batch, as `TrainBatches` has formed it.
+    shared : SharedMemory or None
+        Memory of all processes, once it is needed.
+    can_share : bool
+        Whether there may be such memory. If not, everything is sent.
     """
 
     rank: int = 0
     size: int = 1
     batch: BatchTotals | None = None
+    shared: SharedMemory | None = None
+    can_share: bool = True
 
     @property
     def alone(self) -> bool:
@@ -129,9 +138,12 @@ class World:
 
     def sum_arrays(self, *arrays: NDArray[Any]) -> None:
         """Add up arrays over all processes, in place."""
+        if self.alone:
+            return
         for array in arrays:
-            if not self.alone:
-                array[...] = self.sum(_for_backend(torch.from_numpy(array))).cpu().numpy()
+            for part in slices(len(array)):  # a large one may be in a file
+                values = self.sum(_for_backend(torch.from_numpy(array[part])))
+                array[part] = values.cpu().numpy()
 
     def mean_rows(self, values: Tensor) -> Tensor:
         """Return the mean over the unlabelled rows of the batch, of all processes."""
@@ -211,7 +223,7 @@ class World:
             )
 
     def synchronize(self, module: torch.nn.Module, terms: Tensor) -> Tensor:
-        """Add up gradients and terms, and average batch statistics, in one collective call.
+        """Add up gradients and terms, and average batch statistics, all at once.
 
         Parameters
         ----------
@@ -235,12 +247,35 @@ class World:
         statistics = [b for b in module.buffers() if b.is_floating_point()]
         torch._foreach_div_(statistics, float(self.size)) if statistics else None
         shared += [*statistics, terms.clone()]
-        flat = self.sum(torch.cat([t.reshape(-1) for t in shared]))
+        flat = self._sum_parts([t.reshape(-1) for t in shared])
         parts = flat.split([t.numel() for t in shared])
         torch._foreach_copy_(
             shared, [part.view_as(t) for part, t in zip(parts, shared, strict=True)]
         )
         return shared[-1]
+
+    def _sum_parts(self, parts: list[Tensor]) -> Tensor:
+        """Return the sum over all processes of values given in parts, one after the other."""
+        if self.shared is None and self.can_share:
+            self.shared = self._share_memory(sum(len(part) for part in parts), parts[0])
+            self.can_share = self.shared is not None
+        if self.shared is None:
+            return self.sum(torch.cat(parts))
+        self.shared.write(parts)
+        self.sum(torch.zeros(1))  # waits for the others
+        return self.shared.read()
+
+    def _share_memory(self, n_values: int, like: Tensor) -> SharedMemory | None:
+        """Return memory of all processes; None if they are on several machines, or on GPUs."""
+        path = self.first(
+            lambda: make_file(n_values, self.size, like) if like.device.type == "cpu" else None
+        )
+        found = path is not None and path.exists()  # it is missing on other machines
+        memory = SharedMemory(path, n_values, self.rank, self.size, like) if found else None
+        n_found = self.sum(torch.tensor(float(found), device=like.device))
+        if self.rank == 0 and found:
+            path.unlink()  # the memory stays as long as it is mapped, also if a process is killed
+        return memory if int(n_found) == self.size else None
 
     def copy_first(self, module: torch.nn.Module) -> None:
         """Give all processes the weights of the first; networks of the user may differ."""

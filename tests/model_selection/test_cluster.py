@@ -1,4 +1,4 @@
-"""A search on a Dask cluster of several processes, one of which is killed."""
+"""A search on a cluster of several processes, one of which is killed: Dask and Ray."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -66,23 +67,58 @@ def problem():
     return X, hide_labels(y, n_per_class=20, random_state=0)
 
 
-def test_one_worker_is_killed(client, problem, tmp_path):
-    X, y = problem
-    folds = list(SemiSupervisedKFold(3).split(X, y))
-    grid = {"scale": [0.25, 0.5, 0.75, 1.0]}
-    expected = GridSearchCV(Deadly(file=tmp_path / "none"), grid, cv=folds).fit(X, y)
+GRID = {"scale": [0.25, 0.5, 0.75, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(problem):
+    folds = list(SemiSupervisedKFold(3).split(*problem))
+    return folds, GridSearchCV(Deadly(file="none"), GRID, cv=folds).fit(*problem)
+
+
+def check_same(search, expected):
+    for name in ("mean_test_score", "std_test_score", "rank_test_score"):
+        np.testing.assert_array_equal(search.cv_results_[name], expected.cv_results_[name])
+    assert search.best_params_ == expected.best_params_
+
+
+def test_one_worker_is_killed(client, problem, undisturbed, tmp_path):
+    (X, y), (folds, expected) = problem, undisturbed
     workers = set(client.run(os.getpid).values())
     (tmp_path / "deadly").touch()
     with dask_backend(client, X, y, folds):
         assert not client.amm.running()  # it would drop copies
         assert {len(holders) for holders in client.who_has().values()} == {3}
-        search = GridSearchCV(Deadly(file=tmp_path / "deadly"), grid, cv=folds).fit(X, y)
+        search = GridSearchCV(Deadly(file=tmp_path / "deadly"), GRID, cv=folds).fit(X, y)
     assert client.amm.running()
     assert not (tmp_path / "deadly").exists()
     assert len(workers & set(client.run(os.getpid).values())) == 2
-    for name in ("mean_test_score", "std_test_score", "rank_test_score"):
-        np.testing.assert_array_equal(search.cv_results_[name], expected.cv_results_[name])
-    assert search.best_params_ == expected.best_params_
+    check_same(search, expected)
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_one_worker_of_ray_is_killed(problem, undisturbed, tmp_path, restarts):
+    """A search goes on if Ray may start actors again, and ends with an error otherwise."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    from ray.util.joblib import register_ray
+
+    (X, y), (folds, expected) = problem, undisturbed
+    (tmp_path / "deadly").touch()
+    search = GridSearchCV(Deadly(file=tmp_path / "deadly"), GRID, cv=folds)
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ray.init(num_cpus=3, include_dashboard=False, runtime_env={"env_vars": path})
+    register_ray()
+    options = {"max_restarts": -1, "max_task_retries": -1} if restarts else None
+    try:
+        with joblib.parallel_config(backend="ray", n_jobs=3, ray_remote_args=options):
+            if restarts:
+                check_same(search.fit(X, y), expected)
+            else:
+                with pytest.raises(ray.exceptions.RayActorError):
+                    search.fit(X, y)
+    finally:
+        ray.shutdown()
+    assert not (tmp_path / "deadly").exists()
 
 
 def test_our_estimator_gives_the_same_results(client, make, blobs, few):

@@ -75,8 +75,10 @@ def test_what_the_processes_must_share(results):
         assert "Start fewer processes" in wrong["rows"] or "at least 2 classes" in wrong["rows"]
 
 
-def test_the_gradient_is_that_of_one_process(tmp_path):
+@pytest.mark.parametrize("machines", ["one machine", "several machines"])
+def test_the_gradient_is_that_of_one_process(tmp_path, machines):
     """With the same rows and no random numbers; complements come from both processes."""
+    (tmp_path / machines).touch()
     run("gradients", tmp_path)
     run("gradients", tmp_path, launch=[sys.executable])
     one = read(tmp_path / "gradients0of1.pickle")
