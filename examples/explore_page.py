@@ -1,8 +1,8 @@
 """Make a page of a model of MNIST, and a moving picture of it in use.
 
-    python -m examples.explore_page --output docs/explore.png
+    python -m examples.explore_page --output docs/explore.webp
 
-trains for some minutes. The picture (an animated PNG) needs Chromium, its driver, selenium and
+trains for some minutes. The picture (an animated WebP) needs Chromium, its driver, selenium and
 Pillow (`pip install '.[browser,images]'`); `--page explore.html` keeps the page. MNIST is read from
 the folder that the environment variable SK_EQUIVAE_DATA names, or downloaded from OpenML.
 """
@@ -36,7 +36,6 @@ STROKE = [
 CURVE = [(0.0, 0.0), (0.2, -0.15), (0.3, 0.1), (0.05, 0.3), (-0.25, 0.2), (-0.3, -0.1), (0.0, -0.2)]
 WIDTH, HEIGHT = 1060, 720
 FRAME, HOLD = 100, 1400  # milliseconds of a frame, and of one to look at
-COLOURS = 128
 # Headless browsers draw no pointer.
 POINTER = """
     const pointer = document.createElement("div");
@@ -132,16 +131,12 @@ class Film:
         return actions
 
     def save(self, path):
-        """Write the film, in few colours."""
-        some = Image.new("RGB", (WIDTH, 4 * HEIGHT))
-        for i in range(4):  # one palette for all frames
-            some.paste(self.frames[i * (len(self.frames) - 1) // 3], (0, i * HEIGHT))
-        palette = some.quantize(COLOURS)
-        frames = [frame.quantize(palette=palette, dither=0) for frame in self.frames]
-        first, *others = frames
+        """Write the film; without loss it is smaller than with, since so much of it is white."""
+        first, *others = self.frames
         first.save(
-            path, save_all=True, append_images=others, duration=self.times, loop=0, optimize=True
-        )
+            path, save_all=True, append_images=others, duration=self.times, loop=0,
+            lossless=True, quality=100, method=4,
+        )  # fmt: skip
 
 
 def act(browser, page):
@@ -155,6 +150,7 @@ def act(browser, page):
     film.drag("pad", CURVE, 24)
     film.click("#classes .tile:nth-child(9)", HOLD // 2)
     film.click("#tab-way")
+    film.click("#ends button")  # from the drawing
     for place in np.linspace(0, 1, 21):
         browser.execute_script(
             """const time = document.getElementById("time");
@@ -173,7 +169,7 @@ def act(browser, page):
 def main():
     """Make the page and the picture."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default="docs/explore.png", help="the picture")
+    parser.add_argument("--output", default="docs/explore.webp", help="the picture")
     parser.add_argument("--page", help="where to keep the page")
     parser.add_argument("--model", help="where to keep the model, or to find it")
     arguments = parser.parse_args()

@@ -29,7 +29,7 @@ def place(tmp_path_factory, images):
     frame["kind"] = frame["kind"].where(frame.index % 3 > 0)
     frame.to_csv(root / "iris.csv", index=False)
     (root / "empty.csv").write_text("")
-    (root / "one.csv").write_text("width,kind\n1,x\n2,x\n")
+    (root / "one.csv").write_text("width,kind\n1,x\n2,x\n3,\n")
     quiet = ["--epochs", "2", "--latent-dim", "2", "--quiet"]
     bars, iris = str(root / "bars.equivae"), str(root / "iris.equivae")
     assert main(["fit", str(root / "bars"), "--out", bars, *quiet]) == 0

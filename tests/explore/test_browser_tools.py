@@ -120,6 +120,24 @@ def test_drawing_and_classes_are_always_in_view(page, opened, request):
             assert (boxes[:, 2:] <= [width + 0.5, height + 0.5]).all(), (tab, width, boxes)
 
 
+def test_the_chosen_class_is_in_view(opened, digits_page):
+    browser = opened(digits_page[-1], 390, 844, touch=True)
+    browser.execute_script("document.getElementById('classes').style.width = '100px'")
+    for code in (9, 0):
+        browser.execute_script("explorePage.app.chooseClass(arguments[0])", code)
+        settle(browser)
+        around, inner = browser.execute_script(
+            """const list = document.getElementById("classes");
+            return [list, list.children[arguments[0]]].map((one) => {
+              const { left, right } = one.getBoundingClientRect();
+              return [left, right];
+            });""",
+            code,
+        )
+        assert around[0] <= inner[0]
+        assert inner[1] <= around[1]
+
+
 def test_touch(opened, digits_page):
     model, *_, path = digits_page
     browser = opened(path, 390, 844, touch=True)
