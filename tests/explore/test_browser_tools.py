@@ -101,7 +101,7 @@ def test_a_view_can_be_shared_and_saved(opened, digits_page):
 @pytest.mark.parametrize("page", ["digits_page", "iris_page", "colour_page"])
 def test_drawing_and_classes_are_always_in_view(page, opened, request):
     *_, path = request.getfixturevalue(page)
-    for width, height in [(390, 844), (844, 390), (1200, 900), (900, 680)]:
+    for width, height in [(390, 844), (844, 390), (1200, 900), (900, 680), (800, 740)]:
         browser = opened(path, width, height, touch=width < 900)
         for tab in ("map", "style", "way", "gallery"):
             open_tab(browser, tab)
