@@ -135,15 +135,18 @@ def asking_seconds(
     x = NormalizedRows(data.X, data.spec, network.like)[data.rows[:MEASURED_ROWS]]
     prototypes = network.like.new_zeros(network.n_classes, network.n_latents[0])
     log_prior = network.like.new_zeros(network.n_classes)
-    times = [clock()]
+    rounds = []
     with torch.inference_mode():
-        for rule in RULES:
-            for asked in ("posterior", rule):
-                class_logits(network, x, prototypes, log_prior, asked)
-        times.append(clock())
-        statistics(network, x, prototypes, torch.arange(network.n_classes), 0)
-        times.append(clock())
-    rules, novelty = np.diff(times) / len(x)
+        for _ in range(2):  # the first is slow
+            times = [clock()]
+            for rule in RULES:
+                for asked in ("posterior", rule):
+                    class_logits(network, x, prototypes, log_prior, asked)
+            times.append(clock())
+            statistics(network, x, prototypes, torch.arange(network.n_classes), 0)
+            times.append(clock())
+            rounds.append(np.diff(times) / len(x))
+    rules, novelty = np.min(rounds, axis=0)
     return float(rules), float(novelty)
 
 
