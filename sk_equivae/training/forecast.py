@@ -26,12 +26,12 @@ from .objective import EquiVAEObjective
 from .settings import TrainingSettings
 
 # Time of a row relative to a row in training: batch statistics, prototypes, labels and styles.
-STATISTICS, PROTOTYPES, LABELS, STYLES = 0.17, 0.10, 0.05, 0.04
+STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.04
 SOME_ROWS = 16_384
 # The same for what calibration asks about a row, if it is not measured: all rules, and the novelty.
 RULES_ASKED, NOVELTY = 0.6, 0.15
 # Rows to measure that with.
-MEASURED_ROWS = 128
+MEASURED_ROWS = 256
 # Seconds of the graph of neighbours per pair of rows, and of the experts.
 GRAPH, GRAPH_ROWS, EXPERTS = 3e-9, 2**16, 0.8
 # Without a measurement, a step costs as much as this many rows in addition to its own.
