@@ -57,8 +57,10 @@ def load_image_folder(
 
         data : ndarray of shape (n, h, w) or (n, h, w, 3)
             The images, bytes from 0 to 255. Transparent pixels are white.
+        labels : ndarray of shape (n,)
+            The class of each image, by its name; -1 for unlabelled images.
         target : ndarray of shape (n,)
-            Positions in `target_names`; -1 for unlabelled images.
+            The same as positions in `target_names`; -1 for unlabelled images.
         target_names : ndarray of shape (n_classes,)
             The classes, sorted.
         filenames : ndarray of shape (n,)
@@ -78,8 +80,8 @@ def load_image_folder(
     ...         path.parent.mkdir(exist_ok=True)
     ...         Image.new("L", (8, 8), "white" if "white" in name else "black").save(path)
     ...     images = load_image_folder(folder)
-    >>> images.data.shape, images.target.tolist(), images.target_names.tolist()
-    ((5, 8, 8), [0, 0, -1, 1, 1], ['black', 'white'])
+    >>> images.data.shape, images.labels.tolist()
+    ((5, 8, 8), ['black', 'black', -1, 'white', 'white'])
     """
     root = Path(folder)
     if not root.is_dir():
@@ -109,8 +111,10 @@ def load_image_folder(
     )
     if return_X_y:
         return data, target
+    labels = np.array([*names, UNLABELED], dtype=object)[target]  # -1 is the last
     return Bunch(
         data=data,
+        labels=labels,
         target=target,
         target_names=np.array(names),
         filenames=np.array([str(path.relative_to(root)) for path in paths]),

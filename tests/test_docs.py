@@ -179,9 +179,12 @@ def test_table_of_times_is_that_of_the_measurement():
 
 
 def test_times_are_measured():
-    found = example("timing").measure(120, (8, 8))
+    timing = example("timing")
+    found = timing.measure(120, (8, 8))
     assert found["n_epochs"] > 2
     assert found["total_s"] > found["n_epochs"] * found["epoch_s"] > 0
+    assert timing.default_epochs(60_000, (28, 28)) == 2
+    assert timing.default_epochs(60_000, (32, 32, 3)) == 11  # photographs are learnt for longer
 
 
 def test_tables_of_trust_are_made_from_the_results():

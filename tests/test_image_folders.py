@@ -38,6 +38,7 @@ def test_classes_and_unlabelled_images(folder):
     names = dict(zip(files, found.target, strict=True))
     assert names == {"Unlabelled/1.png": -1, "a/1.png": 0, "a/deep/2.png": 0, "b/1.png": 1,
                      "loose.png": -1}  # fmt: skip
+    assert found.labels.tolist() == [-1, "a", "a", "b", -1]
     X, y = load_image_folder(folder, return_X_y=True)
     np.testing.assert_array_equal(X, found.data)
     np.testing.assert_array_equal(y, found.target)

@@ -76,6 +76,23 @@ def test_phases_of_images(make, images, seen):
     assert "labelling 20 rows" in progress.texts
 
 
+@pytest.mark.parametrize("augment", ["auto", lambda x: x], ids=["measured", "not measured"])
+def test_the_time_of_every_phase_after_training_is_expected(
+    make, images, seen, monkeypatch, augment
+):
+    expected = {}
+
+    def begin(self, phase, label=None):
+        expected[phase] = self.expected.get(phase)
+        Progress.begin(self, phase, label)
+
+    monkeypatch.setattr(Seen, "begin", begin)
+    X, y = images
+    seen(make(max_epochs=1, augment=augment), X, np.where(np.arange(24) < 4, y, -1))
+    for phase in ("prototypes", "calibration", "labelling", "styles"):
+        assert expected[phase] > 0
+
+
 def test_a_bar_changes_nothing(make, images, assert_same, capsys):
     X, y = images
     y = np.where(np.arange(24) < 12, y, -1)

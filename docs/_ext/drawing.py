@@ -41,10 +41,10 @@ def svg(layers: list[list[str]]) -> str:
             words = words if len(words) <= most else words[: most - 1] + "…"
             parts.append(
                 f'<rect x="{x:.0f}" y="{y}" width="{width:.0f}" height="{ROW}" rx="6" '
-                'fill="#3f90da" fill-opacity="0.18" stroke="#3f90da"/>'
+                'fill="#d9e8f7" stroke="#3f90da"/>'
                 f'<text x="{x + 12:.0f}" y="{y + 24}" font-size="16" font-weight="bold" '
-                f'fill="#717581">{escape(room)}</text>'
-                f'<text x="{x + 12:.0f}" y="{y + 45}" font-size="12" fill="#717581">'
+                f'fill="#20242b">{escape(room)}</text>'
+                f'<text x="{x + 12:.0f}" y="{y + 45}" font-size="12" fill="#20242b">'
                 f"{escape(words)}</text>"
             )
     note = "A package imports only from the rows below it."

@@ -59,7 +59,7 @@ def write_reference(app: Any, config: Any) -> None:
     parts = [HEAD]
     for title, names in public_names().items():
         if names:
-            lines = "\n".join(f"   {name}" for name in names)
+            lines = "\n".join(f"   ~{name}" for name in names)
             parts.append(
                 f"{title}\n{'-' * len(title)}\n\n"
                 f".. autosummary::\n   :toctree: .\n   :nosignatures:\n\n{lines}\n\n"

@@ -94,11 +94,10 @@ print(f"{path.stat().st_size / 1e6:.1f} MB, {load(path).score(X_test, y_test):.3
 # Look around
 # -----------
 #
-# ``explore`` writes a page on which the model runs in a browser: draw a digit and see its class,
-# walk over the map of r and v, drag through styles. It is a single file, and needs no network.
+# ``explore`` makes a page on which the model runs in the browser. In a notebook, and here, it shows
+# itself: draw a digit and see its class, walk over the map of r and v, drag through styles.
+# ``explore(model, "digits.html")`` writes it to a single file, which needs no network.
 
 from sk_equivae import explore
 
-page = path.with_suffix(".html")
-explore(model, page)
-print(f"{page.stat().st_size / 1e6:.1f} MB")
+explore(model, X=X_test, y=y_test, title="Digits")

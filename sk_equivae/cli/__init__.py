@@ -18,6 +18,7 @@ REMEDIES = {
     r"image_shape=\((\d+), (\d+)\), or pass X.reshape\([^)]*\)": r"--image-shape \1x\2",
     r"image_shape=\((\d+), (\d+), (\d+)\), or pass X.reshape\([^)]*\)": r"--image-shape \1x\2x\3",
     r"\bimage_shape\b": "--image-shape",
+    r" Rows with the label -1 were taken as unlabelled: [^.]*\.": "",
     r"device='auto', or 'cpu'": "--device auto, or cpu",
 }
 ERRORS = (ValueError, TypeError, LookupError, OSError, ImportError, RuntimeError, MemoryError)

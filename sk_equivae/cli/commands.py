@@ -146,7 +146,14 @@ def sample(options: Namespace) -> None:
     with _lines(options.out) as write:
         write.writerow([*names, "class"])
         for row, label in zip(np.asarray(X, dtype=object), y, strict=True):
-            write.writerow(["" if value is None else value for value in row] + [label])
+            write.writerow([*map(_cell, row), label])
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as it stands in a table, with six digits."""
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    return "" if value is None else value
 
 
 def _known_classes(model: Any, names: list[str] | None) -> NDArray[Any]:

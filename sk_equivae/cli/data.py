@@ -83,15 +83,13 @@ def _from_folder(path: Path, options: Namespace, spec: RowSpec | None) -> Data:
         size, channels = _image_form(spec, path)
         found = load_image_folder(path, image_size=size, channels=channels)
         images = _to_units(found.data, spec)
-    labels = np.full(len(images), UNLABELED, dtype=object)
-    known = found.target >= 0
-    labels[known] = found.target_names[found.target[known]]
-    if spec is None and not known.any():
+    has_labels = len(found.target_names) > 0
+    if spec is None and not has_labels:
         raise ValueError(
             f"Expected one sub-folder of images per class in {path}; found images without a class "
             "only. Put some images of each class into a folder with its name."
         )
-    return Data(images, labels if known.any() else None, found.filenames)
+    return Data(images, found.labels if has_labels else None, found.filenames)
 
 
 def _image_form(spec: RowSpec, path: Path) -> tuple[tuple[int, int], int]:
@@ -130,7 +128,13 @@ def _from_table(path: Path, separator: str, options: Namespace, spec: RowSpec | 
             "Reading tables needs pandas, which is not installed. Install it by `pip install "
             "pandas`, or pass a .npz file."
         ) from error
-    frame = pd.read_csv(path, sep=separator)
+    try:
+        frame = pd.read_csv(path, sep=separator)
+    except ValueError as error:  # empty, torn, or not a text
+        raise ValueError(
+            f"{path} could not be read as a table ({error}). Expected a line of column names, then "
+            "a line per row."
+        ) from error
     frame.columns = frame.columns.astype(str)
     chosen = [*options.drop, *([] if options.target is None else [options.target])]
     unknown = [name for name in chosen if name not in frame]

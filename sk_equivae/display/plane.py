@@ -28,7 +28,8 @@ def reduce_to_plane(
     Parameters
     ----------
     Z : ndarray of shape (n, n_dimensions)
-        Points. With one dimension they get a second of zeros, with two they stay.
+        Points. With two dimensions they stay. If only one is in use, the other one is random, so
+        that points do not cover each other.
     method : {"pca", "umap"}, default="pca"
         How points are reduced.
     random_state : int, RandomState instance or None, default=0
@@ -50,10 +51,14 @@ def reduce_to_plane(
     """
     if method not in ("pca", "umap"):
         raise ValueError(f"method should be 'pca' or 'umap'; got {method!r}. Pass one of them.")
-    if Z.shape[1] <= 2:
-        return np.pad(Z, ((0, 0), (0, 2 - Z.shape[1]))), ""
-    if not np.ptp(Z, axis=0).any():
+    if Z.shape[1] == 2:
+        return Z, ""
+    used = np.ptp(Z, axis=0) > 0
+    if not used.any():
         return np.zeros((len(Z), 2)), "all the same: not used by the model"
+    if used.sum() == 1:
+        heights = np.random.RandomState(0).uniform(-1, 1, len(Z))
+        return np.column_stack([Z[:, used], heights]), "one dimension is used; heights are random"
     if method == "umap":
         return _umap(Z, random_state), "UMAP"
     pca = PCA(2, random_state=random_state)

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from .checks import check_estimator
 from .colors import gray_map
+from .legend import shortened
 from .mosaic import (
     TileDisplay,
     as_images,
@@ -19,6 +20,9 @@ from .mosaic import (
     value_range,
 )
 from .table import category_names, draw_table, table_size
+
+# Height of a character of an upright name, in tiles.
+NAME_HEIGHT = 0.16
 
 
 def rows_by_class(
@@ -191,15 +195,18 @@ or (n_samples, n_classes, n_features)
         """
         if self.samples.ndim == 3:
             return self._plot_table(ax, cmap, **kwargs)
-        tiles, n_real = self.samples, 0
+        tiles, n_real, is_new = self.samples, 0, ax is None
         if self.real is not None:
             n_real = len(self.real)
             tiles = np.concatenate([self.real, tiles])
-        ax = self._start(ax, tiles.shape[1] + 0.5, len(tiles) + 0.5 * bool(n_real))
+        names = [shortened(str(label)) for label in self.classes]
+        longest = max(map(len, names))
+        crowded = len(names) > 12 or longest > 6
+        high = NAME_HEIGHT * longest if crowded else 0.0  # names stand upright
+        ax = self._start(ax, tiles.shape[1] + 0.5, len(tiles) + 0.5 * bool(n_real) + high)
         image, x, y = mosaic(tiles, wide_rows=(n_real,) if n_real else ())
         self.im_ = draw_mosaic(ax, image, self.limits, cmap or gray_map(ax), **kwargs)
-        ax.set_xticks(x, [str(label) for label in self.classes])
-        crowded = len(x) > 12 or max(len(str(label)) for label in self.classes) > 6
+        ax.set_xticks(x, names)
         ax.tick_params("x", rotation=90 * crowded)
         ax.xaxis.tick_top()
         if n_real:
@@ -207,6 +214,8 @@ or (n_samples, n_classes, n_features)
             ax.set_yticks(middle, ["real", "generated"], rotation=90, va="center")
         ax.tick_params(length=0)
         ax.set_title("Real and generated, by class" if n_real else "Generated, by class")
+        if is_new and crowded:  # only a second layout has room for the title above the names
+            self.figure_.draw_without_rendering()
         return self
 
     def _plot_table(self, ax: Any, cmap: Any, **kwargs: Any) -> "SamplesDisplay":

@@ -103,9 +103,10 @@ def check_row_shape(spec: RowSpec, shape: tuple[int, ...]) -> None:
     if spec.is_image and shape == spec.input_shape:
         remedy = "The channels come last: move them by `X.transpose(0, 2, 3, 1)`."
     elif spec.is_image and len(shape) > 1:
-        remedy = f"Resize the images to {height}x{width} pixels, with {channels} channels."
+        several = "channel" if channels == 1 else "channels"
+        remedy = f"Resize the images to {height}x{width} pixels, with {channels} {several}."
         if shape[:2] == (height, width):
-            remedy = f"Convert the images to {channels} channels."
+            remedy = f"Convert the images to {channels} {several}."
     raise ValueError(f"Expected rows of shape {spec.row_shape}, as in fit; got {shape}. {remedy}")
 
 

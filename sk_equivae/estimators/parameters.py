@@ -119,11 +119,11 @@ class Parameters(NestedSettings):
         changed after `fit`.
 
     reject : float in (0, 1) or None, default=None
-        **Answers.** If not None, `predict` returns `rejected` for rows that belong to no class.
-        It is the share of rows of known classes that you are ready to lose by that. In `fit` it
-        also means that unlabelled rows may be of classes without any label: such rows are found,
-        and not taken for other classes. Can be changed after `fit`, which then has no influence
-        on what was learnt.
+        **Answers.** If not None, `predict` returns `rejected` for rows that seem to belong to no
+        class. The number is the share of rows of known classes that may be lost that way. In
+        `fit` it also means that unlabelled rows may be of classes without any label: such rows
+        are found, and not taken for other classes. Can be changed after `fit`, but what was
+        learnt stays as it is.
 
     rejected : object, default=-1
         **Answers.** What `predict` and `transduction_` hold for rows that are rejected.

@@ -24,7 +24,7 @@ from .rows import describe_rows, describe_shades, generate, in_turn, n_rows_kept
 # Rows of which v is computed to find the principal directions.
 MAX_ROWS = 5_000
 # Height in a notebook, in pixels.
-HEIGHT = 680
+HEIGHT = 740
 
 
 def explore(

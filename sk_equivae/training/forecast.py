@@ -11,9 +11,14 @@ import numpy as np
 import torch
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ..fitted.model import for_inference
+from ..fitted.novelty import statistics
+from ..fitted.rows import NormalizedRows
 from ..model.randomness import private_global_generator
+from ..model.rules import RULES, class_logits
 from .averaging import Averaged
 from .batches import TrainingRows
+from .calibration import N_REGION, N_ROWS
 from .composition import epoch_batches
 from .distributed import current_world
 from .net import Adam
@@ -21,8 +26,12 @@ from .objective import EquiVAEObjective
 from .settings import TrainingSettings
 
 # Time of a row relative to a row in training: batch statistics, prototypes, labels and styles.
-STATISTICS, PROTOTYPES, LABELS, STYLES = 0.17, 0.10, 0.05, 0.04
+STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.04
 SOME_ROWS = 16_384
+# The same for what calibration asks about a row, if it is not measured: all rules, and the novelty.
+RULES_ASKED, NOVELTY = 0.6, 0.15
+# Rows to measure that with.
+MEASURED_ROWS = 256
 # Seconds of the graph of neighbours per pair of rows, and of the experts.
 GRAPH, GRAPH_ROWS, EXPERTS = 3e-9, 2**16, 0.8
 # Without a measurement, a step costs as much as this many rows in addition to its own.
@@ -62,8 +71,7 @@ def step_seconds(
     seconds : dict of int to float
         Seconds by batch size; empty if nothing was measured.
     """
-    users = settings.networks.architecture((1, 1)).has_user_networks or callable(settings.augment)
-    if users or not current_world().alone:
+    if not _can_measure(settings):
         return {}
     module, objective = copy.deepcopy((module, objective))
     module.start()
@@ -98,6 +106,53 @@ def step_seconds(
                 times.append(clock() - start)
             seconds[size] = min(times)
     return seconds
+
+
+def asking_seconds(
+    module: Averaged, data: TrainingRows, settings: TrainingSettings, clock: Callable[[], float]
+) -> tuple[float, float] | None:
+    """Measure what calibration asks about a row: the answers of all rules, and its novelty.
+
+    Parameters
+    ----------
+    module : Averaged
+        The networks, which are copied.
+    data : TrainingRows
+        The rows.
+    settings : TrainingSettings
+        The parameters of the estimator.
+    clock : callable
+        Returns the time in seconds.
+
+    Returns
+    -------
+    seconds : (float, float) or None
+        Seconds per row; None if nothing was measured.
+    """
+    if not _can_measure(settings):
+        return None
+    network = for_inference(copy.deepcopy(module.predictor))
+    x = NormalizedRows(data.X, data.spec, network.like)[data.rows[:MEASURED_ROWS]]
+    prototypes = network.like.new_zeros(network.n_classes, network.n_latents[0])
+    log_prior = network.like.new_zeros(network.n_classes)
+    rounds = []
+    with torch.inference_mode():
+        for _ in range(2):  # the first is slow
+            times = [clock()]
+            for rule in RULES:
+                for asked in ("posterior", rule):
+                    class_logits(network, x, prototypes, log_prior, asked)
+            times.append(clock())
+            statistics(network, x, prototypes, torch.arange(network.n_classes), 0)
+            times.append(clock())
+            rounds.append(np.diff(times) / len(x))
+    rules, novelty = np.min(rounds, axis=0)
+    return float(rules), float(novelty)
+
+
+def _can_measure(settings: TrainingSettings) -> bool:
+    users = settings.networks.architecture((1, 1)).has_user_networks or callable(settings.augment)
+    return not users and current_world().alone
 
 
 class Forecast:
@@ -215,7 +270,11 @@ def source_seconds(objective: EquiVAEObjective, data: TrainingRows) -> dict[str,
 
 
 def rows_after_training(
-    module: Averaged, data: TrainingRows, settings: TrainingSettings
+    module: Averaged,
+    data: TrainingRows,
+    settings: TrainingSettings,
+    forecast: Forecast,
+    clock: Callable[[], float],
 ) -> dict[str, float]:
     """Return what the phases after training take: as long as this many rows in training."""
     n_rows, n_unlabeled = len(data), int((data.own_codes < 0).sum())
@@ -224,6 +283,13 @@ def rows_after_training(
         phases["batch statistics"] = STATISTICS * min(n_rows, SOME_ROWS)
     in_vain = n_unlabeled if settings.objective.complement_pool == "labeled" else 0
     phases["prototypes"] = PROTOTYPES * (n_rows - in_vain)
+    n_asked = n_unlabeled or n_rows
+    n_rules = min(n_asked, N_ROWS) if settings.objective.calibrate else 0
+    per_row = np.array([RULES_ASKED, NOVELTY])
+    seconds = asking_seconds(module, data, settings, clock)
+    if seconds is not None:
+        per_row = np.array(seconds) / forecast.row_seconds
+    phases["calibration"] = float(per_row @ [n_rules, min(n_asked, N_REGION)])
     n_decoded = 4 * module.predictor.n_classes if settings.predict_with == "likelihood" else 1
     phases["labelling"] = LABELS * n_decoded * n_unlabeled
     phases["styles"] = STYLES * min(n_rows, SOME_ROWS)

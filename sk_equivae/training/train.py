@@ -308,7 +308,7 @@ def plan_progress(
     # tables are learnt with probabilities that do not change
     falling = data.spec.is_image and bool((data.own_codes < 0).any())
     forecast = Forecast(steps, sizes, measured, falling)
-    after = rows_after_training(module, data, settings)
+    after = rows_after_training(module, data, settings, forecast, progress.clock)
     dict(net.callbacks_)["progress"].start_from(done, forecast, after)
     before = {} if incremental else source_seconds(objective, data)
     rows = {name: forecast.row_seconds * n_rows for name, n_rows in after.items()}

@@ -28,6 +28,8 @@ def place(tmp_path_factory, images):
     frame = load_iris(as_frame=True).frame.rename(columns={"target": "kind"})
     frame["kind"] = frame["kind"].where(frame.index % 3 > 0)
     frame.to_csv(root / "iris.csv", index=False)
+    (root / "empty.csv").write_text("")
+    (root / "one.csv").write_text("width,kind\n1,x\n2,x\n3,\n")
     quiet = ["--epochs", "2", "--latent-dim", "2", "--quiet"]
     bars, iris = str(root / "bars.equivae"), str(root / "iris.equivae")
     assert main(["fit", str(root / "bars"), "--out", bars, *quiet]) == 0
@@ -194,6 +196,8 @@ ERRORS = {
     "device": ("fit bars --device cuda:9", "--device auto, or cpu|cuda"),
     "size": ("fit bars --size x", "expected a size such as 32 or 28x28, got 'x'"),
     "epochs": ("fit bars --epochs 0", "expected 1 or more, got '0'"),
+    "empty": ("fit empty.csv --target x", "empty.csv could not be read as a table.*column names"),
+    "one class": ("fit one.csv --target kind", "at least 2 classes; got 1 class: .'x'..$"),
     "too small": ("fit bars --size 4", "at least 8x8 pixels"),
 }
 

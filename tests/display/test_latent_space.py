@@ -83,6 +83,16 @@ def test_a_latent_that_is_not_used():
     assert not points.any()
 
 
+@pytest.mark.parametrize("n_dimensions", [1, 4])
+def test_one_used_dimension_is_spread(n_dimensions):
+    Z = np.zeros((5, n_dimensions))
+    Z[:, -1] = np.arange(5)
+    points, how = reduce_to_plane(Z)
+    assert how == "one dimension is used; heights are random"
+    np.testing.assert_array_equal(points[:, 0], np.arange(5))
+    assert len(np.unique(points[:, 1])) == 5
+
+
 def many(n_classes, name="class {}"):
     """A display of many classes, without a model."""
     rng = np.random.RandomState(0)

@@ -152,6 +152,14 @@ def test_many_classes_one_sample_each():
     assert display.figure_.get_size_inches().max() <= 30
 
 
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_long_names_leave_room_for_the_title(n_classes):
+    classes = np.array([f"a long name, {i}" for i in range(n_classes)])
+    display = SamplesDisplay(np.ones((2, n_classes, 8, 8)), classes=classes).plot()
+    display.figure_.canvas.draw()
+    assert display.ax_.title.get_window_extent().y1 <= display.figure_.bbox.y1
+
+
 def test_categories_are_written_into_the_heat_map():
     X, y = make_table()
     model = EquiVAEClassifier(**FAST).fit(X, y)

@@ -101,7 +101,7 @@ def test_a_view_can_be_shared_and_saved(opened, digits_page):
 @pytest.mark.parametrize("page", ["digits_page", "iris_page", "colour_page"])
 def test_drawing_and_classes_are_always_in_view(page, opened, request):
     *_, path = request.getfixturevalue(page)
-    for width, height in [(390, 844), (844, 390), (1200, 900), (900, 680)]:
+    for width, height in [(390, 844), (844, 390), (1200, 900), (900, 680), (800, 740)]:
         browser = opened(path, width, height, touch=width < 900)
         for tab in ("map", "style", "way", "gallery"):
             open_tab(browser, tab)
@@ -118,6 +118,24 @@ def test_drawing_and_classes_are_always_in_view(page, opened, request):
             boxes = np.array(boxes)
             assert boxes.min() >= -0.5
             assert (boxes[:, 2:] <= [width + 0.5, height + 0.5]).all(), (tab, width, boxes)
+
+
+def test_the_chosen_class_is_in_view(opened, digits_page):
+    browser = opened(digits_page[-1], 390, 844, touch=True)
+    browser.execute_script("document.getElementById('classes').style.width = '100px'")
+    for code in (9, 0):
+        browser.execute_script("explorePage.app.chooseClass(arguments[0])", code)
+        settle(browser)
+        around, inner = browser.execute_script(
+            """const list = document.getElementById("classes");
+            return [list, list.children[arguments[0]]].map((one) => {
+              const { left, right } = one.getBoundingClientRect();
+              return [left, right];
+            });""",
+            code,
+        )
+        assert around[0] <= inner[0]
+        assert inner[1] <= around[1]
 
 
 def test_touch(opened, digits_page):

@@ -14,6 +14,19 @@ function makeStrip(app) {
     made.tile.append(bar, percent);
     return { ...made, fill, percent };
   });
+  $("classes").classList.toggle("named", model.classes.some((label) => label.length > 2));
+  $("classes").classList.toggle("many", nClasses > 12);
+  let shown = null;
+
+  /** Scroll to the chosen class, if there are too many classes to see all of them. */
+  function reveal(tile) {
+    const list = $("classes");
+    const [around, inner] = [list, tile].map((one) => one.getBoundingClientRect());
+    if (inner.left < around.left || inner.right > around.right)
+      list.scrollLeft += inner.left - around.left - (around.width - inner.width) / 2;
+    if (inner.top < around.top || inner.bottom > around.bottom)
+      list.scrollTop += inner.top - around.top - (around.height - inner.height) / 2;
+  }
 
   function drawProbabilities() {
     const p = state.input && state.input.reading ? state.input.reading.probabilities : null;
@@ -58,6 +71,8 @@ function makeStrip(app) {
         drawProbabilities();
         drawVerdict();
       }
+      if (shown !== state.code && tiles[state.code]) reveal(tiles[state.code].tile);
+      shown = state.code;
       tiles.forEach(({ tile, fill, canvas }, code) => {
         tile.setAttribute("aria-pressed", code === state.code);
         fill.style.background = classColor(code, nClasses);
