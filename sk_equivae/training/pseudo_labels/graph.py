@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 
+from ...fitted.rows import RowSpec
 from ..batches import OrderedBatches, TrainingRows
 from .gradients import oriented_gradients
 from .source import (
@@ -34,6 +35,8 @@ from .source import (
 # PCA is fitted to at most this many rows or values; more would not change the components.
 PCA_ROWS, PCA_VALUES = 4_096, 2**26
 POWERS = (0.0, *np.geomspace(0.25, 16, 13))
+# Smaller images than this have few edges.
+COARSE = 16
 # The range of a typical feature, in standard deviations.
 USUAL_DEVIATIONS = 4.0
 # Smallest probability of a class in an opinion, so that a single one does not rule it out.
@@ -53,9 +56,10 @@ class Graph(Source):
         For images, the graph is used only if at most this share of the rows is labelled.
     n_neighbors : int, default=7
         Number of nearest neighbours of each row.
-    image_features : {"gradients", "pixels"}, default="gradients"
+    image_features : {"auto", "gradients", "pixels"}, default="auto"
         What neighbouring images have in common: the directions of the edges in each part of the
-        image, or their pixels. Not used for tabular rows.
+        image, or their pixels. "auto" is "gradients" for images of at least 16 pixels in height
+        and width: smaller ones are too coarse for edges. Not used for tabular rows.
     n_components : int, default=50
         Rows with more features are reduced to this many principal components.
     max_rows : int, default=65536
@@ -84,7 +88,7 @@ class Graph(Source):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "max_labeled": [Interval(Real, 0, 1, closed="both")],
         "alpha": [tuple, list],
-        "image_features": [StrOptions({"gradients", "pixels"})],
+        "image_features": [StrOptions({"auto", "gradients", "pixels"})],
         "max_deviations": [Interval(Real, 0, None, closed="neither")],
         "smallest": [Interval(Real, 0, 1, closed="neither")],
         **{
@@ -101,7 +105,7 @@ class Graph(Source):
         *,
         max_labeled: float = 1 / 6,
         n_neighbors: int = 7,
-        image_features: str = "gradients",
+        image_features: str = "auto",
         n_components: int = 50,
         max_rows: int = 65_536,
         alpha: tuple[float, float] = (0.9, 0.99),
@@ -218,7 +222,7 @@ class Graph(Source):
         """
         from sklearn.decomposition import PCA
 
-        edges = data.spec.is_image and self.image_features == "gradients"
+        edges = self._compares_edges(data.spec)
 
         def flat(some: NDArray[np.intp]) -> Iterator[NDArray[np.float32]]:
             for inputs, _ in OrderedBatches(data.subset(some), ROWS_AT_ONCE):
@@ -236,6 +240,12 @@ class Graph(Source):
         n_components = min(self.n_components, len(some))
         pca = PCA(n_components, svd_solver="randomized", random_state=seed).fit(some)
         return np.concatenate([pca.transform(x / scale) for x in flat(rows)])
+
+    def _compares_edges(self, spec: RowSpec) -> bool:
+        """Return whether rows are images that are compared by their edges."""
+        if not spec.is_image or self.image_features == "pixels":
+            return False
+        return self.image_features == "gradients" or min(spec.input_shape[1:]) >= COARSE
 
     def _feature_units(self, chunks: Iterable[NDArray[np.float32]]) -> Floats:
         """Return a divisor for each feature, proportional to its range.

@@ -185,11 +185,22 @@ def test_pixels_keep_their_unit(shape, same):
 
 
 def test_images_that_differ_in_light_are_close_by_their_edges():
-    X = np.random.RandomState(0).uniform(size=(20, 64))
-    data = training_rows(np.concatenate([X, 0.5 * X]), (1, 8, 8), np.arange(40) % 2)
+    X = np.random.RandomState(0).uniform(size=(20, 256))
+    data = training_rows(np.concatenate([X, 0.5 * X]), (1, 16, 16), np.arange(40) % 2)
     by_edges, by_pixels = (g.components(data, data.rows, 0) for g in (GRAPH, PIXELS))
     np.testing.assert_allclose(by_edges[:20], by_edges[20:], atol=1e-5)
     assert np.abs(by_pixels[:20] - by_pixels[20:]).max() > 0.1
+
+
+def test_small_images_are_compared_by_their_pixels():
+    X = np.random.RandomState(0).uniform(size=(40, 64))
+    data = training_rows(X, (1, 8, 8), np.arange(40) % 2)
+    auto, pixels, edges = (
+        graph.components(data, data.rows, 0)
+        for graph in (GRAPH, PIXELS, Graph(image_features="gradients"))
+    )
+    np.testing.assert_array_equal(auto, pixels)
+    assert auto.shape != edges.shape or not np.allclose(auto, edges)
 
 
 # -------------------------------------------------------------------- in training
