@@ -29,6 +29,10 @@ CHUNK = 16_384
 # With more labels than this, one draw of folds is enough.
 FEW_LABELS = 500
 
+# Quantiles that ranks are computed from, rows for them, and largest score, of 1 row in 80.
+N_QUANTILES, N_RANKED_ROWS, LARGEST_SCORE = 200, 10_000, 2.5
+
+View = Callable[[Floats], Floats]
 # For each opinion: its weight, whether it learns from labels alone, and how good it is alone.
 Report = dict[str, dict[str, Any]]
 
@@ -41,7 +45,45 @@ def usual_classifiers() -> list[Any]:
 
     # solved to the end, so that another processor, which rounds differently, finds the same
     linear = LogisticRegression(tol=1e-8, max_iter=2_000)
-    return [linear, ExtraTreesClassifier(), SVC(tol=1e-6)]
+    return [linear, ExtraTreesClassifier(), SVC(C=10, tol=1e-6)]
+
+
+def normal_scores(Z: Floats) -> View | None:
+    """Return a function that replaces features by the normal scores of their ranks in `Z`.
+
+    Lines and distances then do not depend on the scale of a feature or on its few largest values.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, n_features)
+        The rows that the ranks are those of.
+
+    Returns
+    -------
+    view : callable or None
+        Takes and returns rows. Features of two values stay; None if there are no others.
+
+    Examples
+    --------
+    >>> view = normal_scores(np.array([[0.0], [1.0], [2.0], [3.0], [1000.0]]))
+    >>> view(np.array([[1.0], [2.0], [500.0]])).round(1).ravel()
+    array([-0.4,  0. ,  0.8])
+    """
+    from sklearn.preprocessing import QuantileTransformer
+
+    two = np.array([len(np.unique(column)) <= 2 for column in Z.T])
+    if two.all():
+        return None
+    ranks = QuantileTransformer(
+        n_quantiles=min(N_QUANTILES, len(Z)), output_distribution="normal", random_state=0
+    ).fit(Z)
+
+    def scores(rows: Floats) -> Floats:
+        return np.clip(ranks.transform(rows), -LARGEST_SCORE, LARGEST_SCORE)
+
+    shift, scale = scores(Z).mean(axis=0), scores(Z).std(axis=0)
+    scale[two] = 1.0
+    return lambda rows: np.where(two, rows, (scores(rows) - shift) / scale)
 
 
 class Experts(Source):
@@ -142,7 +184,8 @@ class Experts(Source):
         if self.classifiers is None:
             return []
         given = self.classifiers
-        classifiers = usual_classifiers() if isinstance(given, str) else given
+        is_auto = isinstance(given, str)
+        classifiers = usual_classifiers() if is_auto else given
         names: list[str] = []
         for classifier in classifiers:
             if not any(hasattr(classifier, m) for m in ("predict_proba", "decision_function")):
@@ -152,10 +195,20 @@ class Experts(Source):
                 )
             name = type(classifier).__name__
             names.append(f"{name}-{names.count(name) + 1}" if name in names else name)
-        return [
-            Opinion(name, _learner(_seeded(c, problem.seed), problem, codes), from_labels=True)
-            for name, c in zip(names, classifiers, strict=True)
+        named = [
+            (n, _seeded(c, problem.seed)) for n, c in zip(names, classifiers, strict=True)
         ]
+        view = _ranks(problem) if is_auto else None
+        opinions = []
+        for name, c in named:
+            learn = _learner(c, problem, codes)
+            if view is None or hasattr(c, "n_estimators"):  # trees go by ranks anyway
+                opinions.append(Opinion(name, learn, from_labels=True))
+                continue
+            of_ranks = _learner(c, problem, codes, view)
+            opinions.append(Opinion(name, learn, from_labels=True, share=0.5))
+            opinions.append(Opinion(f"{name} of ranks", of_ranks, from_labels=True, share=0.5))
+        return opinions
 
     def _pool(
         self, opinions: Sequence[Opinion], weights: Floats, codes: Codes, n_classes: int
@@ -204,12 +257,26 @@ def _seeded(classifier: Any, seed: int) -> Any:
     return copy.set_params(**dict.fromkeys(names, seed))
 
 
+def _ranks(problem: Problem) -> View | None:
+    """Return the normal scores of ranks among the rows of a fit, or among some of many."""
+    n_rows = len(problem.data) - problem.data.n_made_up
+    some = np.arange(n_rows)
+    if n_rows > N_RANKED_ROWS:
+        some = np.random.RandomState(problem.seed).randint(n_rows, size=N_RANKED_ROWS)
+    return normal_scores(problem.features(some).astype(np.float64))
+
+
 def _learner(
-    classifier: Any, problem: Problem, codes: Codes
+    classifier: Any, problem: Problem, codes: Codes, view: View | None = None
 ) -> Callable[[Codes], Callable[[Positions], Floats]]:
-    """Return the function `learn` of a classifier's opinion."""
+    """Return the function `learn` of a classifier's opinion on rows, seen in a certain way."""
     all_labeled = positions(codes >= 0)
-    X = problem.features(all_labeled).astype(np.float64)  # read once for all folds
+
+    def read(rows: Positions) -> Floats:
+        X = problem.features(rows).astype(np.float64)  # solvers are exact in float64 only
+        return X if view is None else view(X)
+
+    X = read(all_labeled)  # once for all folds
 
     def learn(codes: Codes) -> Callable[[Positions], Floats]:
         known = codes[all_labeled] >= 0
@@ -217,11 +284,7 @@ def _learner(
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = clone(classifier).fit(X[known], codes[all_labeled][known])
 
-        def ask(rows: Positions) -> Floats:
-            X = problem.features(rows).astype(np.float64)  # solvers are exact in float64 only
-            return _log_probabilities(fitted, X, problem.n_classes)
-
-        return ask
+        return lambda rows: _log_probabilities(fitted, read(rows), problem.n_classes)
 
     return learn
 
