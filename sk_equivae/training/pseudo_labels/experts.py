@@ -91,22 +91,27 @@ class Experts(Source):
 
     The opinions are those of classifiers that are fitted to the labelled rows alone, of the
     graph of neighbours and of the discriminant. Their weighed product is what the networks
-    learn about the unlabelled rows. What the networks themselves predict has no part in it, since
-    it is not known how good they are on held-out labels. `evidence_` of the estimator tells the
-    weights.
+    learn about the unlabelled rows, and in small tables also about made-up rows between those of
+    the table. What the networks themselves predict has no part in it, since it is not known how
+    good they are on held-out labels. `evidence_` of the estimator tells the weights.
+
+    Graph and discriminant are left out unless held-out labels are e times as probable with them
+    as without.
 
     Parameters
     ----------
     classifiers : "auto", None or list of classifiers, default="auto"
         Classifiers with `predict_proba` or `decision_function`. "auto" is logistic regression,
-        extremely randomised trees and a support vector machine. With None only graph and
-        discriminant are weighed.
+        extremely randomised trees and a support vector machine; the first and the last see the
+        features as they are, and a second time as ranks. With None only graph and discriminant
+        are weighed.
     n_folds, n_repeats : int, default=5 and 2
         Folds in which labels are hidden, and how often they are drawn. More than 500 labels are
         hidden only once.
     strength : float, default=3.0
-        How strongly the weights are drawn towards equal ones. Its unit is the log-likelihood of
-        held-out labels, so it matters less as there are more labels.
+        How strongly the weights are drawn towards equal ones (half as much for a classifier that
+        is asked twice). Its unit is the log-likelihood of held-out labels, so it matters less as
+        there are more labels.
     max_labeled : int, default=2000
         Largest number of labelled rows to learn from.
 
@@ -259,7 +264,7 @@ def _seeded(classifier: Any, seed: int) -> Any:
 
 def _ranks(problem: Problem) -> View | None:
     """Return the normal scores of ranks among the rows of a fit, or among some of many."""
-    n_rows = len(problem.data) - problem.data.n_made_up
+    n_rows = problem.n_real
     some = np.arange(n_rows)
     if n_rows > N_RANKED_ROWS:
         some = np.random.RandomState(problem.seed).randint(n_rows, size=N_RANKED_ROWS)

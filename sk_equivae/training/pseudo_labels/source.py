@@ -94,7 +94,12 @@ class Problem:
     @cached_property
     def any_unlabeled(self) -> bool:
         """Whether there are unlabelled rows, made-up ones aside."""
-        return int(np.count_nonzero(self.data.own_codes < 0)) > self.data.n_made_up
+        return bool((self.data.own_codes[: self.n_real] < 0).any())
+
+    @property
+    def n_real(self) -> int:
+        """Number of rows without made-up ones, which come last."""
+        return len(self.data) - self.data.n_made_up
 
     @property
     def evidence(self) -> Evidence | None:
