@@ -145,8 +145,8 @@ class Parameters(NestedSettings):
         or a `SwapFeatures` replaces features of tabular rows by those of other rows. Any other
         callable takes and returns a batch, a tensor of shape (n, c, h, w) or (n, n_features).
         "auto" is "photographic" for photographs and "affine" for other images, "swap" for
-        tabular rows if some are unlabelled, else None. Set it to None if such changes would turn
-        one class into another.
+        tables of 1,500 rows or more if some are unlabelled, else None. Set it to None if such
+        changes would turn one class into another.
 
     max_epochs : int or "auto", default="auto"
         **Learning.** Number of passes over the data (over the unlabelled rows, if there are any).

@@ -4,6 +4,8 @@ Networks learn a few hundred rows by heart. What they make of other rows is then
 experts would say, who can be asked about any row.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +16,8 @@ from .pseudo_labels import Experts, Source
 N_ROWS = 1_500
 # With as many rows per class, all labelled, networks are good without experts.
 ENOUGH_PER_CLASS = 20
-# A made-up row lies between a row and one of so many neighbours.
+# A made-up row lies between a row and one of this many neighbours.
 N_NEIGHBORS = 10
-import os
-KIND = os.environ.get("H18_KIND", "pair")
 
 
 def needs_rows(data: TrainingRows, sources: list[Source]) -> bool:
@@ -33,9 +33,10 @@ def needs_rows(data: TrainingRows, sources: list[Source]) -> bool:
     Returns
     -------
     needed : bool
-        True for a small table, if there are experts to ask.
+        True for a small table with few labels, if there are experts to ask.
     """
-    if data.spec.is_image or len(data) >= N_ROWS or not any(isinstance(s, Experts) for s in sources):
+    asked = any(isinstance(source, Experts) for source in sources)
+    if data.spec.is_image or len(data) >= N_ROWS or not asked:
         return False
     codes = data.own_codes
     n_classes = len(np.unique(codes[codes >= 0]))
@@ -44,10 +45,10 @@ def needs_rows(data: TrainingRows, sources: list[Source]) -> bool:
 
 
 def add_rows(data: TrainingRows, seed: int) -> TrainingRows:
-    """Return the rows, and unlabelled ones between them.
+    """Return the rows, followed by unlabelled ones between them.
 
-    A made-up row lies at a random place between a row and a near one. Integers, categories and
-    missing values are those of either row.
+    A made-up row lies at a random place between a row and one of its neighbours. Integers,
+    categories and missing values are those of either row.
 
     Parameters
     ----------
@@ -59,47 +60,56 @@ def add_rows(data: TrainingRows, seed: int) -> TrainingRows:
     Returns
     -------
     data : TrainingRows
-        The same rows, followed by made-up ones.
+        The rows. `n_made_up` of them are new.
     """
     rng = np.random.RandomState(seed)
-    n_new, X = N_ROWS - len(data), data.X
-    near = rng.randint(len(data), size=n_new)
-    one = X[data.rows[near]]
-    if KIND == "pair":
-        other = X[data.rows[rng.randint(len(data), size=n_new)]]
-        place = rng.uniform(0, 0.5, size=(n_new, 1))
-    else:
-        nb = _neighbors(data)
-        other = X[data.rows[nb[near, rng.randint(nb.shape[1], size=n_new)]]]
-        place = rng.uniform(size=(n_new, 1)) if KIND == "near" else rng.uniform(size=one.shape)
-    made = np.where(rng.uniform(size=one.shape) < place, other, one)
-    if X.dtype.kind == "f":
-        step = other - one
-        if KIND == "diff":
-            third = X[data.rows[nb[near, rng.randint(nb.shape[1], size=n_new)]]]
-            between = one + (other - third) * rng.uniform(size=(n_new, 1))
-        else:
-            between = one + place * step
-        known = X[data.rows]
-        number = ((known != np.round(known)) & ~np.isnan(known)).any(axis=0)
-        made = np.where(number & ~np.isnan(between), between, made).astype(X.dtype)
-    changed = TrainingRows(
+    X, n_new = np.asarray(data.X[:]), N_ROWS - len(data)
+    first = rng.randint(len(data), size=n_new)
+    neighbors = _neighbors(data)
+    second = neighbors[first, rng.randint(neighbors.shape[1], size=n_new)]
+    place = rng.uniform(size=(n_new, 1))
+    made = _between(X[data.rows], first, second, place, rng)
+    more = TrainingRows(
         np.concatenate([X, made]),
         data.spec,
         np.concatenate([data.codes, np.full(n_new, -1, dtype=data.codes.dtype)]),
         np.concatenate([data.weight, np.ones(n_new)]),
     )
     if not data.has_all_rows:
-        new = np.arange(len(X), len(X) + n_new, dtype=changed.rows.dtype)
-        changed = changed.subset(np.concatenate([data.rows, new]))
-    changed.n_made_up, changed.near = n_new, near
-    return changed
+        new = np.arange(len(X), len(X) + n_new, dtype=more.rows.dtype)
+        more = more.subset(np.concatenate([data.rows, new]))
+    more.n_made_up = n_new
+    more.near = np.where(place[:, 0] < 0.5, first, second)
+    return more
 
 
 def _neighbors(data: TrainingRows) -> NDArray[np.intp]:
-    """Return the positions of the nearest rows of each row."""
-    from sklearn.neighbors import NearestNeighbors
+    """Return the positions of the nearest other rows of each row."""
+    from sklearn.neighbors import NearestNeighbors  # imported when needed, as in `graph`
 
     Z = data.normalized[data.rows.astype(np.intp)].flatten(1).cpu().numpy()
-    n_neighbors = min(N_NEIGHBORS, len(Z) - 1)
-    return NearestNeighbors(n_neighbors=n_neighbors).fit(Z).kneighbors(return_distance=False)
+    nearest = NearestNeighbors(n_neighbors=min(N_NEIGHBORS, len(Z) - 1)).fit(Z)
+    return np.asarray(nearest.kneighbors(return_distance=False))
+
+
+def _between(
+    X: NDArray[Any],
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    place: NDArray[np.float64],
+    rng: np.random.RandomState,
+) -> NDArray[Any]:
+    """Return rows between pairs of rows."""
+    one, other = X[first], X[second]
+    either = np.where(rng.uniform(size=one.shape) < place, other, one)
+    if X.dtype.kind != "f":
+        return either
+    between = one + place * (other - one)
+    is_number = np.array([_is_number(column) for column in X.T])
+    return np.where(is_number & ~np.isnan(between), between, either).astype(X.dtype)
+
+
+def _is_number(column: NDArray[Any]) -> bool:
+    """Whether a column has values other than integers, and more than two."""
+    values = np.unique(column[~np.isnan(column)])
+    return len(values) > 2 and bool((np.round(values) != values).any())

@@ -238,9 +238,7 @@ class EquiVAEObjective(nn.Module):
         if self.training and not current_world().alone:
             labeled = labeled * view.labeled.sum()  # the part of this process
         labeled_share = share if self.training else 1.0
-        return CountedRows(
-            rows, labeled_share * labeled, (1 - share) * unlabeled, n_unlabeled > 0
-        )
+        return CountedRows(rows, labeled_share * labeled, (1 - share) * unlabeled, n_unlabeled > 0)
 
 
 def _normalize(weight: Tensor, total: float | None = None) -> Tensor:

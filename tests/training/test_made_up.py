@@ -1,7 +1,9 @@
 """Small tables whose rows are all labelled are learnt with made-up rows in between."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -9,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 from sk_equivae import EquiVAEClassifier, Objective
 from sk_equivae.estimators.inputs import make_spec
+from sk_equivae.training import objective
 from sk_equivae.training.batches import TrainingRows
-from sk_equivae.training.made_up import N_ROWS, add_rows, needs_rows
+from sk_equivae.training.made_up import N_ROWS, _between, add_rows, needs_rows
 from sk_equivae.training.pseudo_labels import Discriminant, Experts, Graph, Problem, Teacher
 
 
@@ -37,26 +40,52 @@ def test_made_up_rows_lie_between_two_rows():
     data = table()
     more = add_rows(data, seed=0)
     assert len(more) == len(more.X) == N_ROWS
-    assert more.n_made_up == N_ROWS - 20
+    assert more.n_made_up == len(more.near) == N_ROWS - 20
     np.testing.assert_array_equal(more.X[:20], data.X)
     np.testing.assert_array_equal(more.codes, np.r_[data.codes, np.full(N_ROWS - 20, -1)])
     made = more.X[20:]
     assert made[:, 0].min() >= data.X[:, 0].min()
     assert made[:, 0].max() <= data.X[:, 0].max()
-    assert len(np.unique(made[:, 0])) > 400  # new values
+    assert len(np.unique(made[:, 0])) > 1_000  # new values
+    away = np.abs(made[:, 0] - data.X[more.near, 0])
+    others = np.abs(made[:, :1] - data.X[:, 0])
+    assert np.median(away) < 0.5 * np.median(others)
     assert set(made[:, 1]) == {0, 1, 2}  # integers are those of either row
     np.testing.assert_array_equal(add_rows(data, seed=0).X, more.X)
     assert (add_rows(data, seed=1).X[20:] != made).any()
 
 
 def test_missing_values_are_those_of_either_row():
+    X = table().X
+    X[::2, 0] = np.nan
+    rng = np.random.RandomState(0)
+    first, second = rng.randint(20, size=(2, 1_000))
+    made = _between(X, first, second, np.full((1_000, 1), 0.25), rng)[:, 0]
+    missing = np.isnan(made)
+    both = np.isnan(X[first, 0]) & np.isnan(X[second, 0])
+    assert missing[both].all()
+    either = np.isnan(X[first, 0]) & ~both
+    assert 0.65 < missing[either].mean() < 0.85  # three times of four it is the first
+    np.testing.assert_allclose(made[either & ~missing], X[second, 0][either & ~missing])
+
+
+def test_frames_with_categories_and_missing_values():
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.rand(20) < 0.2, np.nan, rng.normal(size=20)),
+            "colour": pd.Categorical(rng.choice(["red", "green", "blue"], size=20)),
+        }
+    )
+    model = EquiVAEClassifier(max_epochs=1, random_state=0).fit(frame, np.arange(20) % 2)
+    assert model.evidence_ is not None
+    assert np.isfinite(model.score_samples(frame)).all()
+
+
+def test_two_values_stay_two():
     data = table()
-    data.X[::2, 0] = np.nan
-    made = add_rows(data, seed=0).X[20:, 0]
-    known = ~np.isnan(made)
-    assert 0.3 < known.mean() < 0.7
-    assert made[known].min() >= np.nanmin(data.X[:, 0])
-    assert made[known].max() <= np.nanmax(data.X[:, 0])
+    data.X[:, 1] = np.where(data.X[:, 1] > 0, 0.7, -1.3)
+    assert set(add_rows(data, seed=0).X[20:, 1]) == {0.7, -1.3}
 
 
 def test_made_up_rows_of_integers():
@@ -77,15 +106,20 @@ def test_rows_of_a_part_stay_a_part():
 
 @pytest.mark.parametrize(
     "case, needed",
-    [("few", True), ("many", False), ("unlabelled", False), ("one class", False), ("none", False)],
-)
+    [
+        ("few", True), ("enough", False), ("unlabelled", True), ("many unlabelled", False),
+        ("one class", False), ("no experts", False),
+    ],
+)  # fmt: skip
 def test_which_tables_need_them(case, needed):
-    data = table(n_rows=100 if case == "many" else 20)
-    if case == "unlabelled":
+    n_rows = {"few": 39, "enough": 40, "many unlabelled": N_ROWS, "unlabelled": N_ROWS - 1}
+    data = table(n_rows.get(case, 20))
+    if "unlabelled" in case:
         data.codes[0] = -1
     elif case == "one class":
         data.codes[:] = 0
-    assert needs_rows(data, [Teacher()] if case == "none" else [Teacher(), Experts()]) is needed
+    sources = [Teacher(), Experts()]
+    assert needs_rows(data, sources[:1] if case == "no experts" else sources) is needed
 
 
 def test_images_need_none():
@@ -94,11 +128,46 @@ def test_images_need_none():
     assert not needs_rows(data, [Experts()])
 
 
-def test_graph_and_discriminant_have_no_opinion_on_made_up_rows():
+def test_graph_and_discriminant_do_not_learn_from_made_up_rows():
+    data = table()
+    data.codes[10:] = -1
+    more = add_rows(data, seed=0)
+    plain, problem = (Problem(rows, 2, seed=0) for rows in (data, more))
+    for each in (plain, problem):
+        for source in (Graph(), Discriminant()):
+            source.prepare(each)
+    for before, after in zip(plain.opinions, problem.opinions, strict=True):
+        answers = after.learn(more.codes)(np.arange(N_ROWS))
+        expected = before.learn(data.codes)(np.arange(20))
+        np.testing.assert_allclose(answers[:20], expected, rtol=1e-6)
+        if after.name == "graph":
+            np.testing.assert_allclose(answers[20:], expected[more.near], rtol=1e-6)
+
+
+def test_all_labelled_rows_leave_graph_and_discriminant_without_an_opinion():
     problem = Problem(add_rows(table(), seed=0), 2, seed=0)
     for source in (Graph(), Discriminant()):
         source.prepare(problem)
     assert problem.opinions == []
+
+
+def test_made_up_rows_are_not_in_the_bound(monkeypatch):
+    """The decoder is asked for no more rows than there are real ones in a batch."""
+    seen = []
+    bound = objective.semi_supervised_elbo
+
+    def spy(module, x, y, q_y, pool, counted, *args):
+        seen.append((x[counted.rows], float(counted.labeled.sum()), float(counted.unlabeled.sum())))
+        return bound(module, x, y, q_y, pool, counted, *args)
+
+    monkeypatch.setattr(objective, "semi_supervised_elbo", spy)
+    X, y, _, _ = wine(0)
+    model = EquiVAEClassifier(max_epochs=1, random_state=0).fit(X, y)
+    rows = model.model_.rows.normalize(torch.from_numpy(X), torch.float32)
+    for x, labeled, unlabeled in seen:
+        assert (torch.cdist(x, rows).min(dim=1).values < 1e-3).all()
+        assert labeled == pytest.approx(1)
+        assert unlabeled == 0
 
 
 # -------------------------------------------------------------------- in a fit

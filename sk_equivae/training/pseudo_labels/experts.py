@@ -200,9 +200,7 @@ class Experts(Source):
                 )
             name = type(classifier).__name__
             names.append(f"{name}-{names.count(name) + 1}" if name in names else name)
-        named = [
-            (n, _seeded(c, problem.seed)) for n, c in zip(names, classifiers, strict=True)
-        ]
+        named = [(n, _seeded(c, problem.seed)) for n, c in zip(names, classifiers, strict=True)]
         view = _ranks(problem) if is_auto else None
         opinions = []
         for name, c in named:
