@@ -145,8 +145,8 @@ class Parameters(NestedSettings):
         or a `SwapFeatures` replaces features of tabular rows by those of other rows. Any other
         callable takes and returns a batch, a tensor of shape (n, c, h, w) or (n, n_features).
         "auto" is "photographic" for photographs and "affine" for other images, "swap" for
-        tables of 1,500 rows or more if some are unlabelled, else None. Set it to None if such
-        changes would turn one class into another.
+        tabular rows if some are unlabelled, else None. Set it to None if such changes would turn
+        one class into another.
 
     max_epochs : int or "auto", default="auto"
         **Learning.** Number of passes over the data (over the unlabelled rows, if there are any).
@@ -252,7 +252,7 @@ class Parameters(NestedSettings):
         opinion: its `weight`, whether it learns `from_labels` alone, and its `accuracy` and
         `log_loss` on held-out labels. If unlabelled rows were of no use, all opinions that use
         them have the weight 0, and `unlabeled_share` is 0 in `history_`. None for images, and
-        for tables of 20 rows per class or more that are all labelled. Not available after
+        for tables of 10 rows per class or more that are all labelled. Not available after
         `load`.
 
     history_ : list of dict

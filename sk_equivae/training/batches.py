@@ -48,14 +48,11 @@ class TrainingRows(Dataset[Batch]):
         Class probabilities from before training; see `pseudo_labels`.
     n_made_up : int
         Number of rows at the end that are not the user's; see `made_up`.
-    near : ndarray of shape (n_made_up,)
-        For each of these, the position in `rows` of the row that it is nearest to.
     """
 
     evidence: Evidence | None = None
     has_all_rows = True
     n_made_up = 0
-    near: Positions
 
     def __init__(
         self,
@@ -110,8 +107,6 @@ class TrainingRows(Dataset[Batch]):
         inputs = {"x": self.normalized[rows], "weight": torch.from_numpy(self.weight[rows])}
         if self.evidence is not None:
             inputs["evidence"] = torch.from_numpy(self.evidence[rows])
-        if self.n_made_up:
-            inputs["real"] = torch.from_numpy(rows < len(self.X) - self.n_made_up)
         return inputs, torch.from_numpy(self.codes[rows].astype(np.int64, copy=False))
 
 

@@ -1,7 +1,7 @@
-"""Made-up rows between those of a small table, for the networks to learn the experts' opinion of.
+"""Made-up rows between those of a small table in which every row has a label.
 
-Networks learn a few hundred rows by heart. What they make of other rows is then worse than what the
-experts would say, who can be asked about any row.
+A handful of rows is too few to train networks on, but not too few for the classifiers of `Experts`.
+The networks learn from these what to make of the rows in between.
 """
 
 from typing import Any
@@ -13,9 +13,9 @@ from .batches import TrainingRows
 from .pseudo_labels import Experts, Source
 
 # Number of rows, made-up ones included.
-N_ROWS = 1_500
-# With as many rows per class, all labelled, networks are good without experts.
-ENOUGH_PER_CLASS = 20
+N_ROWS = 500
+# With as many rows per class networks are good without experts.
+ENOUGH_PER_CLASS = 10
 # A made-up row lies between a row and one of this many neighbours.
 N_NEIGHBORS = 10
 
@@ -33,15 +33,15 @@ def needs_rows(data: TrainingRows, sources: list[Source]) -> bool:
     Returns
     -------
     needed : bool
-        True for a small table with few labels, if there are experts to ask.
+        True for a small table that is all labelled, if there are experts to ask.
     """
     asked = any(isinstance(source, Experts) for source in sources)
     if data.spec.is_image or len(data) >= N_ROWS or not asked:
         return False
     codes = data.own_codes
-    n_classes = len(np.unique(codes[codes >= 0]))
-    few = len(data) < ENOUGH_PER_CLASS * n_classes
-    return n_classes > 1 and (few or bool((codes < 0).any()))
+    n_classes = len(np.unique(codes))
+    few = n_classes < len(data) < ENOUGH_PER_CLASS * n_classes
+    return n_classes > 1 and few and bool((codes >= 0).all())
 
 
 def add_rows(data: TrainingRows, seed: int) -> TrainingRows:
@@ -79,7 +79,6 @@ def add_rows(data: TrainingRows, seed: int) -> TrainingRows:
         new = np.arange(len(X), len(X) + n_new, dtype=more.rows.dtype)
         more = more.subset(np.concatenate([data.rows, new]))
     more.n_made_up = n_new
-    more.near = np.where(place[:, 0] < 0.5, first, second)
     return more
 
 

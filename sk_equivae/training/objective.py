@@ -169,7 +169,7 @@ class EquiVAEObjective(nn.Module):
         whole = world.exchange(h, targets, y)
         return View(
             module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions,
-            own, self.memory, whole, soft, self.log_weight, inputs.get("real"),
+            own, self.memory, whole, soft, self.log_weight,
         )  # fmt: skip
 
     def _learns_evidence(self, inputs: dict[str, Tensor]) -> bool:
@@ -218,27 +218,24 @@ class EquiVAEObjective(nn.Module):
         """
         y, share, n_unlabeled = view.y, self.plan.labeled_share, len(view.positions)
         n_labeled = len(view.own) - n_unlabeled
-        positions, unlabeled = view.positions, view.unlabeled
-        if view.real is not None:
-            positions = positions[view.real[positions]]
-            unlabeled = _normalize(unlabeled * view.real) * unlabeled.sum()
-            n_unlabeled = len(positions)
         n_most = share * n_unlabeled
         all_count = n_most >= (1 - share) * n_labeled or not n_unlabeled
         labeled = view.labeled
         if all_count or not self.training:
-            rows = view.own if view.real is None else view.own[view.real[view.own]]
+            rows = view.own
         else:
             n_few = max(1, round(n_most / (1 - share)))
             order = torch.rand(y.shape, generator=generator, device=y.device)
             few = order.masked_fill(view.labeled == 0, -1.0).topk(min(n_few, n_labeled)).indices
-            rows = torch.cat([positions, few])
+            rows = torch.cat([view.positions, few])
             labeled = labeled * torch.zeros_like(labeled).index_fill(0, few, 1.0)
         labeled = _normalize(labeled)
         if self.training and not current_world().alone:
             labeled = labeled * view.labeled.sum()  # the part of this process
         labeled_share = share if self.training else 1.0
-        return CountedRows(rows, labeled_share * labeled, (1 - share) * unlabeled, n_unlabeled > 0)
+        return CountedRows(
+            rows, labeled_share * labeled, (1 - share) * view.unlabeled, n_unlabeled > 0
+        )
 
 
 def _normalize(weight: Tensor, total: float | None = None) -> Tensor:

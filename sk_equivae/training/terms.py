@@ -94,8 +94,6 @@ class View:
         Class probabilities to learn instead of `targets`.
     log_weight : Tensor of shape (n_classes,) or float
         Logarithm of the weights of the classes.
-    real : Tensor of shape (n,) or None
-        False for made-up rows, which are not in the bound; None if there are none.
     """
 
     module: EquiVAEModule
@@ -114,7 +112,6 @@ class View:
     whole: tuple[Tensor, ...]
     soft: Tensor | None = None
     log_weight: Tensor | float = 0.0
-    real: Tensor | None = None
 
     def log_probability(self, logits: Tensor) -> Tensor:
         """Return the log-probability of the target of each row; 0 for rows without a target.

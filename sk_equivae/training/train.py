@@ -271,7 +271,7 @@ def make_objective(
     class_weight: NDArray[np.float64] | None = None,
 ) -> EquiVAEObjective:
     """Return the objective for the given rows."""
-    # made-up rows are such changes too, with the probabilities that belong to them
+    # made-up rows are changed ones already, with the probabilities that belong to them
     any_unlabeled = bool((data.own_codes < 0).any()) and not data.n_made_up
     spec = data.spec
     augment = make_augment(

@@ -111,7 +111,7 @@ class Discriminant(Source):
         """
         if problem.data.spec.is_image or not problem.any_unlabeled:
             return
-        codes = problem.data.own_codes[: problem.n_real]
+        codes = problem.data.own_codes
         unlabeled = positions(codes < 0)
         if len(codes) > DENSE_ROWS:  # the rows that are learnt from are kept in memory
             codes = some_labels(codes, self.max_rows, problem.seed)

@@ -82,7 +82,7 @@ def normal_scores(Z: Floats) -> View | None:
         return np.clip(ranks.transform(rows), -LARGEST_SCORE, LARGEST_SCORE)
 
     shift, scale = scores(Z).mean(axis=0), scores(Z).std(axis=0)
-    scale[two] = 1.0
+    scale[two | (scale == 0)] = 1.0
     return lambda rows: np.where(two, rows, (scores(rows) - shift) / scale)
 
 
@@ -91,9 +91,10 @@ class Experts(Source):
 
     The opinions are those of classifiers that are fitted to the labelled rows alone, of the
     graph of neighbours and of the discriminant. Their weighed product is what the networks
-    learn about the unlabelled rows, and in small tables also about made-up rows between those of
-    the table. What the networks themselves predict has no part in it, since it is not known how
-    good they are on held-out labels. `evidence_` of the estimator tells the weights.
+    learn about the unlabelled rows, or, if fewer than 10 rows per class are there and all are
+    labelled, about made-up rows between these. What the networks themselves predict has no part
+    in it, since it is not known how good they are on held-out labels. `evidence_` of the
+    estimator tells the weights.
 
     Graph and discriminant are left out unless held-out labels are e times as probable with them
     as without.

@@ -140,16 +140,13 @@ class Graph(Source):
 
     def _offer(self, problem: Problem) -> None:
         """Add an opinion on tabular rows, if some are unlabelled and all fit into the graph."""
-        data, n_real = problem.data, problem.n_real
+        data = problem.data
         if not problem.any_unlabeled or not 2 <= len(data) <= self.max_rows:
             return
-        graph = self.neighbors(self.components(data, data.rows[:n_real], problem.seed))
+        graph = self.neighbors(self.components(data, data.rows, problem.seed))
 
         def learn(codes: Codes) -> Callable[[NDArray[np.intp]], Floats]:
-            found = self.spread(graph, codes[:n_real], problem.n_classes)
-            answers = np.log(found + SMALLEST_OPINION)
-            if data.n_made_up:  # these are not in the graph
-                answers = np.concatenate([answers, answers[data.near]])
+            answers = np.log(self.spread(graph, codes, problem.n_classes) + SMALLEST_OPINION)
             return lambda positions: answers[positions]
 
         problem.opinions.append(Opinion("graph", learn, from_labels=False))
