@@ -67,7 +67,7 @@ def normal_scores(Z: Floats) -> View | None:
     --------
     >>> view = normal_scores(np.array([[0.0], [1.0], [2.0], [3.0], [1000.0]]))
     >>> view(np.array([[1.0], [2.0], [500.0]])).round(1).ravel()
-    array([-0.4,  0. ,  0.8])
+    array([-0.4,  0. ,  0.7])
     """
     from sklearn.preprocessing import QuantileTransformer
 
