@@ -29,6 +29,10 @@ CHUNK = 16_384
 # With more labels than this, one draw of folds is enough.
 FEW_LABELS = 500
 
+# Quantiles that ranks are computed from, rows for them, and largest score, of 1 row in 80.
+N_QUANTILES, N_RANKED_ROWS, LARGEST_SCORE = 200, 10_000, 2.5
+
+View = Callable[[Floats], Floats]
 # For each opinion: its weight, whether it learns from labels alone, and how good it is alone.
 Report = dict[str, dict[str, Any]]
 
@@ -41,7 +45,45 @@ def usual_classifiers() -> list[Any]:
 
     # solved to the end, so that another processor, which rounds differently, finds the same
     linear = LogisticRegression(tol=1e-8, max_iter=2_000)
-    return [linear, ExtraTreesClassifier(), SVC(tol=1e-6)]
+    return [linear, ExtraTreesClassifier(), SVC(C=10, tol=1e-6)]
+
+
+def normal_scores(Z: Floats) -> View | None:
+    """Return a function that replaces features by the normal scores of their ranks in `Z`.
+
+    Lines and distances then do not depend on the scale of a feature or on its few largest values.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, n_features)
+        The rows that the ranks are those of.
+
+    Returns
+    -------
+    view : callable or None
+        Takes and returns rows. Features of two values stay; None if there are no others.
+
+    Examples
+    --------
+    >>> view = normal_scores(np.array([[0.0], [1.0], [2.0], [3.0], [1000.0]]))
+    >>> view(np.array([[1.0], [2.0], [500.0]])).round(1).ravel()
+    array([-0.4,  0. ,  0.7])
+    """
+    from sklearn.preprocessing import QuantileTransformer
+
+    two = np.array([len(np.unique(column)) <= 2 for column in Z.T])
+    if two.all():
+        return None
+    ranks = QuantileTransformer(
+        n_quantiles=min(N_QUANTILES, len(Z)), output_distribution="normal", random_state=0
+    ).fit(Z)
+
+    def scores(rows: Floats) -> Floats:
+        return np.clip(ranks.transform(rows), -LARGEST_SCORE, LARGEST_SCORE)
+
+    shift, scale = scores(Z).mean(axis=0), scores(Z).std(axis=0)
+    scale[two | (scale == 0)] = 1.0
+    return lambda rows: np.where(two, rows, (scores(rows) - shift) / scale)
 
 
 class Experts(Source):
@@ -49,22 +91,28 @@ class Experts(Source):
 
     The opinions are those of classifiers that are fitted to the labelled rows alone, of the
     graph of neighbours and of the discriminant. Their weighed product is what the networks
-    learn about the unlabelled rows. What the networks themselves predict has no part in it, since
-    it is not known how good they are on held-out labels. `evidence_` of the estimator tells the
-    weights.
+    learn about the unlabelled rows, or, if fewer than 10 rows per class are there and all are
+    labelled, about made-up rows between these. What the networks themselves predict has no part
+    in it, since it is not known how good they are on held-out labels. `evidence_` of the
+    estimator tells the weights.
+
+    Graph and discriminant are left out unless held-out labels are e times as probable with them
+    as without.
 
     Parameters
     ----------
     classifiers : "auto", None or list of classifiers, default="auto"
         Classifiers with `predict_proba` or `decision_function`. "auto" is logistic regression,
-        extremely randomised trees and a support vector machine. With None only graph and
-        discriminant are weighed.
+        extremely randomised trees and a support vector machine; the first and the last see the
+        features as they are, and a second time as ranks. With None only graph and discriminant
+        are weighed.
     n_folds, n_repeats : int, default=5 and 2
         Folds in which labels are hidden, and how often they are drawn. More than 500 labels are
         hidden only once.
     strength : float, default=3.0
-        How strongly the weights are drawn towards equal ones. Its unit is the log-likelihood of
-        held-out labels, so it matters less as there are more labels.
+        How strongly the weights are drawn towards equal ones (half as much for a classifier that
+        is asked twice). Its unit is the log-likelihood of held-out labels, so it matters less as
+        there are more labels.
     max_labeled : int, default=2000
         Largest number of labelled rows to learn from.
 
@@ -142,7 +190,8 @@ class Experts(Source):
         if self.classifiers is None:
             return []
         given = self.classifiers
-        classifiers = usual_classifiers() if isinstance(given, str) else given
+        is_auto = isinstance(given, str)
+        classifiers = usual_classifiers() if is_auto else given
         names: list[str] = []
         for classifier in classifiers:
             if not any(hasattr(classifier, m) for m in ("predict_proba", "decision_function")):
@@ -152,10 +201,18 @@ class Experts(Source):
                 )
             name = type(classifier).__name__
             names.append(f"{name}-{names.count(name) + 1}" if name in names else name)
-        return [
-            Opinion(name, _learner(_seeded(c, problem.seed), problem, codes), from_labels=True)
-            for name, c in zip(names, classifiers, strict=True)
-        ]
+        named = [(n, _seeded(c, problem.seed)) for n, c in zip(names, classifiers, strict=True)]
+        view = _ranks(problem) if is_auto else None
+        opinions = []
+        for name, c in named:
+            learn = _learner(c, problem, codes)
+            if view is None or hasattr(c, "n_estimators"):  # trees go by ranks anyway
+                opinions.append(Opinion(name, learn, from_labels=True))
+                continue
+            of_ranks = _learner(c, problem, codes, view)
+            opinions.append(Opinion(name, learn, from_labels=True, share=0.5))
+            opinions.append(Opinion(f"{name} of ranks", of_ranks, from_labels=True, share=0.5))
+        return opinions
 
     def _pool(
         self, opinions: Sequence[Opinion], weights: Floats, codes: Codes, n_classes: int
@@ -204,12 +261,26 @@ def _seeded(classifier: Any, seed: int) -> Any:
     return copy.set_params(**dict.fromkeys(names, seed))
 
 
+def _ranks(problem: Problem) -> View | None:
+    """Return the normal scores of ranks among the rows of a fit, or among some of many."""
+    n_rows = problem.n_real
+    some = np.arange(n_rows)
+    if n_rows > N_RANKED_ROWS:
+        some = np.random.RandomState(problem.seed).randint(n_rows, size=N_RANKED_ROWS)
+    return normal_scores(problem.features(some).astype(np.float64))
+
+
 def _learner(
-    classifier: Any, problem: Problem, codes: Codes
+    classifier: Any, problem: Problem, codes: Codes, view: View | None = None
 ) -> Callable[[Codes], Callable[[Positions], Floats]]:
-    """Return the function `learn` of a classifier's opinion."""
+    """Return the function `learn` of a classifier's opinion on rows, seen in a certain way."""
     all_labeled = positions(codes >= 0)
-    X = problem.features(all_labeled).astype(np.float64)  # read once for all folds
+
+    def read(rows: Positions) -> Floats:
+        X = problem.features(rows).astype(np.float64)  # solvers are exact in float64 only
+        return X if view is None else view(X)
+
+    X = read(all_labeled)  # once for all folds
 
     def learn(codes: Codes) -> Callable[[Positions], Floats]:
         known = codes[all_labeled] >= 0
@@ -217,11 +288,7 @@ def _learner(
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = clone(classifier).fit(X[known], codes[all_labeled][known])
 
-        def ask(rows: Positions) -> Floats:
-            X = problem.features(rows).astype(np.float64)  # solvers are exact in float64 only
-            return _log_probabilities(fitted, X, problem.n_classes)
-
-        return ask
+        return lambda rows: _log_probabilities(fitted, read(rows), problem.n_classes)
 
     return learn
 

@@ -14,6 +14,9 @@ from .source import Codes, Floats, Opinion
 
 # Powers of a single opinion, to see whether it is better than chance.
 POWERS = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Unlabelled rows count only if held-out labels are more probable with them by this, in nats. With
+# few labels a smaller gain is often chance, and what unlabelled rows then add is wrong.
+LEAST_GAIN = 1.0
 
 
 def held_out(
@@ -76,11 +79,13 @@ def log_likelihood(answers: Floats, truth: Codes, weights: Floats) -> float:
     return float(pooled[:, np.arange(len(truth)), truth].sum() / len(pooled))
 
 
-def fit_weights(answers: Floats, truth: Codes, strength: float) -> Floats:
+def fit_weights(
+    answers: Floats, truth: Codes, strength: float, shares: Floats | None = None
+) -> Floats:
     r"""Return the weights of a logarithmic opinion pool.
 
     .. math:: g(y|x) \propto \prod_s p_s(y|x)^{w_s}, \quad
-        w = \arg\max_{w \ge 0} \; \sum_n \log g(y_n|x_n) - \lambda \sum_s (w_s - 1/S)^2
+        w = \arg\max_{w \ge 0} \; \sum_n \log g(y_n|x_n) - \lambda \sum_s (w_s - a_s)^2
 
     Parameters
     ----------
@@ -89,7 +94,9 @@ def fit_weights(answers: Floats, truth: Codes, strength: float) -> Floats:
     truth : ndarray of shape (n_hidden,)
         Their labels.
     strength : float
-        :math:`\lambda`: how strongly weights are drawn towards equal ones.
+        :math:`\lambda`: how strongly weights are drawn towards their shares.
+    shares : ndarray of shape (n_opinions,), optional
+        The weights :math:`a_s` to expect, divided by their sum first; equal by default.
 
     Returns
     -------
@@ -106,19 +113,20 @@ def fit_weights(answers: Floats, truth: Codes, strength: float) -> Floats:
     array([1.6, 0.5])
     """
     n_opinions, n_repeats = answers.shape[:2]
-    equal = np.full(n_opinions, 1 / n_opinions)
+    expected = np.ones(n_opinions) if shares is None else shares
+    expected = expected / expected.sum()
     one_hot = np.eye(answers.shape[-1])[truth]  # (n_hidden, n_classes)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         pooled = log_softmax(np.tensordot(weights, answers, axes=1), axis=-1)
-        away = weights - equal
+        away = weights - expected
         value = -(one_hot * pooled).sum() / n_repeats + strength * (away**2).sum()
         slope = -((one_hot - np.exp(pooled)) * answers).sum(axis=(1, 2, 3)) / n_repeats
         return float(value), slope + 2 * strength * away
 
     bounds = [(0, None)] * n_opinions
     exact = {"ftol": 1e-15, "gtol": 1e-10}  # the same weights on every processor
-    found = minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=bounds, options=exact)
+    found = minimize(loss, expected, jac=True, method="L-BFGS-B", bounds=bounds, options=exact)
     return np.asarray(found.x)
 
 
@@ -143,7 +151,7 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
     """Weigh opinions by held-out labels.
 
     An opinion that learns from unlabelled rows is left out if it is no better than chance. All
-    of them are left out if held-out labels are no more probable with them than without.
+    of them are left out unless held-out labels are e times as probable with them as without.
 
     Parameters
     ----------
@@ -160,9 +168,10 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
         The weights, and how good each opinion is alone.
     """
     n_opinions, _, n_hidden, n_classes = answers.shape
+    shares = np.array([opinion.share for opinion in opinions])
     if n_hidden == 0:
         unknown = np.full(n_opinions, np.nan)
-        return Verdict(np.full(n_opinions, 1 / n_opinions), unknown, unknown)
+        return Verdict(shares / shares.sum(), unknown, unknown)
     chance = -n_hidden * np.log(n_classes)
     alone = np.array([answer[None] for answer in answers])
     best = [max(log_likelihood(a, truth, np.array([p])) for p in POWERS) for a in alone]
@@ -171,14 +180,13 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
     def pool(kept: NDArray[np.bool_]) -> Floats:
         weights = np.zeros(n_opinions)
         if kept.any():
-            weights[kept] = fit_weights(answers[kept], truth, strength)
+            weights[kept] = fit_weights(answers[kept], truth, strength, shares[kept])
         return weights
 
     weights = pool(from_labels | (np.array(best) > chance))
     labels_alone = pool(from_labels)
-    if from_labels.any() and log_likelihood(answers, truth, labels_alone) >= log_likelihood(
-        answers, truth, weights
-    ):
+    gain = log_likelihood(answers, truth, weights) - log_likelihood(answers, truth, labels_alone)
+    if from_labels.any() and gain < LEAST_GAIN:
         weights = labels_alone
     return Verdict(
         weights,

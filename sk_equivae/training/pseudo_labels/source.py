@@ -37,12 +37,15 @@ class Opinion(NamedTuple):
         Returns a function from positions of rows to their log-probabilities, of shape
         (n_positions, n_classes).
     from_labels : bool
-        Whether it learns from labelled rows alone.
+        Whether it learns from the labels of labelled rows alone.
+    share : float
+        Its weight before any label was hidden, relative to that of others.
     """
 
     name: str
     learn: Callable[[Codes], Callable[[Positions], Floats]]
     from_labels: bool
+    share: float = 1.0
 
 
 @dataclass
@@ -87,6 +90,16 @@ class Problem:
     def labeled_share(self) -> float:
         """Share of labelled rows."""
         return float(np.mean(self.data.own_codes >= 0))
+
+    @cached_property
+    def any_unlabeled(self) -> bool:
+        """Whether there are unlabelled rows, made-up ones aside."""
+        return bool((self.data.own_codes[: self.n_real] < 0).any())
+
+    @property
+    def n_real(self) -> int:
+        """Number of rows without made-up ones, which come last."""
+        return len(self.data) - self.data.n_made_up
 
     @property
     def evidence(self) -> Evidence | None:

@@ -9,8 +9,8 @@ from sk_equivae.training.pseudo_labels import Opinion
 from sk_equivae.training.pseudo_labels.pooling import fit_weights, held_out, judge, log_likelihood
 
 
-def opinion(name="some", from_labels=True, learn=None):
-    return Opinion(name, learn, from_labels)
+def opinion(name="some", from_labels=True, learn=None, share=1.0):
+    return Opinion(name, learn, from_labels, share)
 
 
 def answers_of(truth, accuracy, rng, n_classes=3, n_repeats=2, certainty=2.0):
@@ -51,8 +51,9 @@ def test_single_labels_are_not_hidden():
 
     rows, _ = held_out([opinion(learn=learn)], np.array([0, 1, -1]), 2, 5, 2, seed=0)
     assert len(rows) == 0
-    verdict = judge([opinion(), opinion()], np.zeros((2, 2, 0, 2)), rows, strength=3.0)
-    assert verdict.weights.tolist() == [0.5, 0.5]
+    both = [opinion(share=1.5), opinion(share=0.5)]
+    verdict = judge(both, np.zeros((2, 2, 0, 2)), rows, strength=3.0)
+    assert verdict.weights.tolist() == [0.75, 0.25]
     assert np.isnan(verdict.accuracy).all()
 
 
@@ -98,7 +99,35 @@ def test_few_labels_leave_weights_nearly_equal():
     assert np.ptp(many) > 1
 
 
+def test_weights_are_drawn_towards_their_shares():
+    rng = np.random.RandomState(0)
+    truth = rng.randint(3, size=10)
+    answers = np.stack([answers_of(truth, 0.7, rng)] * 2)
+    first, second = fit_weights(answers, truth, 3.0, np.array([3.0, 1.0]))
+    assert first - second == pytest.approx(0.5)  # as the shares: 3/4 and 1/4
+    kinds = [opinion(share=3.0), opinion(share=1.0)]
+    np.testing.assert_allclose(judge(kinds, answers, truth, 3.0).weights, [first, second])
+
+
 # -------------------------------------------------------------------- verdict
+
+
+@pytest.mark.parametrize("n_better, counts", [(1, False), (6, True)])
+def test_unlabelled_rows_have_to_make_labels_e_times_as_probable(n_better, counts):
+    """The graph is like the classifier of labels, but has no opinion on some of its mistakes."""
+    truth = np.arange(30) % 3
+    said = np.where(np.arange(30) < 10, (truth + 1) % 3, truth)
+    answers = np.stack([log_softmax(1.4 * np.eye(3)[said], axis=-1)[None]] * 2)
+    answers[1, :, :n_better] = -np.log(3)
+    kinds = [opinion("svc"), opinion("graph", from_labels=False)]
+    weights = judge(kinds, answers, truth, strength=3.0).weights
+    assert (weights[1] > 0) == counts
+    alone = fit_weights(answers[:1], truth, 3.0)
+    gain = log_likelihood(answers, truth, fit_weights(answers, truth, 3.0)) - log_likelihood(
+        answers[:1], truth, alone
+    )
+    assert gain > 0
+    assert (gain > 1) == counts
 
 
 def test_opinion_of_unlabelled_rows_that_is_no_better_than_chance_counts_for_nothing():
