@@ -251,9 +251,8 @@ class Parameters(NestedSettings):
         What was found out about the unlabelled rows of a table before training. For each
         opinion: its `weight`, whether it learns `from_labels` alone, and its `accuracy` and
         `log_loss` on held-out labels. If unlabelled rows were of no use, all opinions that use
-        them have the weight 0, and `unlabeled_share` is 0 in `history_`. None for images, and
-        for tables of 10 rows per class or more that are all labelled. Not available after
-        `load`.
+        them have the weight 0, and `unlabeled_share` is 0 in `history_`. None for images and
+        if all rows are labelled. Not available after `load`.
 
     history_ : list of dict
         One dict per epoch, with the terms of the objective for training and validation, and

@@ -46,13 +46,10 @@ class TrainingRows(Dataset[Batch]):
         Whether these are all rows of X, in their order.
     evidence : ndarray of shape (n, n_classes), PartialEvidence, RankedEvidence or None
         Class probabilities from before training; see `pseudo_labels`.
-    n_made_up : int
-        Number of rows at the end that are not the user's; see `made_up`.
     """
 
     evidence: Evidence | None = None
     has_all_rows = True
-    n_made_up = 0
 
     def __init__(
         self,

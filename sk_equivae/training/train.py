@@ -26,7 +26,6 @@ from .device import fits_on, set_precision
 from .distributed import joined, own_device
 from .evidence import find_evidence
 from .forecast import Forecast, rows_after_training, source_seconds, step_seconds
-from .made_up import add_rows, needs_rows
 from .net import EquiVAENet, make_net
 from .objective import EquiVAEObjective
 from .row_evidence import Evidence
@@ -115,8 +114,6 @@ def _train(
     if settings.early_stopping and not incremental and valid is None:
         rows, valid = split_validation(rows, settings.validation_fraction, settings.seed)
     prior = count / count.sum()
-    if not incremental and needs_rows(rows, settings.objective.sources()):
-        rows = add_rows(rows, settings.seed)
     with _user_noise(settings, world), compute_threads(data.spec):
         module = make_networks(settings, data, len(count), previous)
         world.copy_first(module)
@@ -271,8 +268,7 @@ def make_objective(
     class_weight: NDArray[np.float64] | None = None,
 ) -> EquiVAEObjective:
     """Return the objective for the given rows."""
-    # made-up rows are changed ones already, with the probabilities that belong to them
-    any_unlabeled = bool((data.own_codes < 0).any()) and not data.n_made_up
+    any_unlabeled = bool((data.own_codes < 0).any())
     spec = data.spec
     augment = make_augment(
         settings.augment,

@@ -109,7 +109,7 @@ class Discriminant(Source):
         problem : Problem
             The rows and labels; an opinion is added to it.
         """
-        if problem.data.spec.is_image or not problem.any_unlabeled:
+        if problem.data.spec.is_image or not (problem.data.own_codes < 0).any():
             return
         codes = problem.data.own_codes
         unlabeled = positions(codes < 0)

@@ -91,13 +91,12 @@ class Experts(Source):
 
     The opinions are those of classifiers that are fitted to the labelled rows alone, of the
     graph of neighbours and of the discriminant. Their weighed product is what the networks
-    learn about the unlabelled rows, or, if fewer than 10 rows per class are there and all are
-    labelled, about made-up rows between these. What the networks themselves predict has no part
-    in it, since it is not known how good they are on held-out labels. `evidence_` of the
-    estimator tells the weights.
+    learn about the unlabelled rows. What the networks themselves predict has no part in it, since
+    it is not known how good they are on held-out labels. `evidence_` of the estimator tells the
+    weights.
 
-    Graph and discriminant are left out unless held-out labels are e times as probable with them
-    as without.
+    Graph and discriminant are left out unless held-out labels are clearly more probable with
+    them than without.
 
     Parameters
     ----------
@@ -263,7 +262,7 @@ def _seeded(classifier: Any, seed: int) -> Any:
 
 def _ranks(problem: Problem) -> View | None:
     """Return the normal scores of ranks among the rows of a fit, or among some of many."""
-    n_rows = problem.n_real
+    n_rows = len(problem.data)
     some = np.arange(n_rows)
     if n_rows > N_RANKED_ROWS:
         some = np.random.RandomState(problem.seed).randint(n_rows, size=N_RANKED_ROWS)

@@ -152,7 +152,7 @@ class Graph(Source):
     def _offer(self, problem: Problem) -> None:
         """Add an opinion on tabular rows, if some are unlabelled and all fit into the graph."""
         data = problem.data
-        if not problem.any_unlabeled or not 2 <= len(data) <= self.max_rows:
+        if not (data.own_codes < 0).any() or not 2 <= len(data) <= self.max_rows:
             return
         graph = self.neighbors(self.components(data, data.rows, problem.seed))
 

@@ -16,7 +16,7 @@ from .source import Codes, Floats, Opinion
 POWERS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Unlabelled rows count only if held-out labels are more probable with them by this, in nats. With
 # few labels a smaller gain is often chance, and what unlabelled rows then add is wrong.
-LEAST_GAIN = 1.0
+LEAST_GAIN = 0.25
 
 
 def held_out(
@@ -151,7 +151,7 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
     """Weigh opinions by held-out labels.
 
     An opinion that learns from unlabelled rows is left out if it is no better than chance. All
-    of them are left out unless held-out labels are e times as probable with them as without.
+    of them are left out unless held-out labels are clearly more probable with them than without.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class Opinion(NamedTuple):
         Returns a function from positions of rows to their log-probabilities, of shape
         (n_positions, n_classes).
     from_labels : bool
-        Whether it learns from the labels of labelled rows alone.
+        Whether it learns from labelled rows alone.
     share : float
         Its weight before any label was hidden, relative to that of others.
     """
@@ -90,16 +90,6 @@ class Problem:
     def labeled_share(self) -> float:
         """Share of labelled rows."""
         return float(np.mean(self.data.own_codes >= 0))
-
-    @cached_property
-    def any_unlabeled(self) -> bool:
-        """Whether there are unlabelled rows, made-up ones aside."""
-        return bool((self.data.own_codes[: self.n_real] < 0).any())
-
-    @property
-    def n_real(self) -> int:
-        """Number of rows without made-up ones, which come last."""
-        return len(self.data) - self.data.n_made_up
 
     @property
     def evidence(self) -> Evidence | None:

@@ -194,9 +194,7 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
     if largest == "auto":
         largest = auto_batch_size(len(data), settings.batch_size)
     share = objective.labeled_share
-    if data.n_made_up:
-        share = 1.0  # the bound is that of the user's rows, which are all labelled
-    elif share == "auto" or labeled.all():
+    if share == "auto" or labeled.all():
         share = _labeled_share(labeled, data.own_weight)
     weight, warmup = objective.prototype_weight, objective.kl_warmup
     if weight == "auto":

@@ -213,9 +213,9 @@ def test_networks_learn_the_probabilities_of_the_experts():
     assert far < np.abs(hard - problem.evidence)[y < 0].mean() + 0.02
 
 
-@pytest.mark.parametrize("kind, harm", [("shuffled", 0.01), ("of another table", 0.03)])
-def test_unlabelled_rows_that_mislead_do_little_harm(kind, harm):
-    """Near the fit on the labelled rows alone. Rows of another table also change the scales."""
+@pytest.mark.parametrize("kind", ["shuffled", "of another table"])
+def test_unlabelled_rows_that_mislead_do_no_harm(kind):
+    """Within a point of the fit on the labelled rows alone."""
     X, truth = load_wine(return_X_y=True)
     X, X_test, truth, y_test = train_test_split(
         StandardScaler().fit_transform(X), truth, test_size=0.4, stratify=truth, random_state=0
@@ -234,4 +234,4 @@ def test_unlabelled_rows_that_mislead_do_little_harm(kind, harm):
         misled = model.fit(rows, codes).score(X_test, y_test)
         scores.append([misled, model.fit(labeled, y[y >= 0]).score(X_test, y_test)])
     misled, alone = np.mean(scores, axis=0)
-    assert misled > alone - harm
+    assert misled > alone - 0.01

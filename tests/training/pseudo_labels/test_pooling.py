@@ -112,13 +112,13 @@ def test_weights_are_drawn_towards_their_shares():
 # -------------------------------------------------------------------- verdict
 
 
-@pytest.mark.parametrize("n_better, counts", [(1, False), (6, True)])
-def test_unlabelled_rows_have_to_make_labels_e_times_as_probable(n_better, counts):
-    """The graph is like the classifier of labels, but has no opinion on some of its mistakes."""
+@pytest.mark.parametrize("doubt, counts", [(0.2, False), (1.0, True)])
+def test_unlabelled_rows_have_to_make_labels_clearly_more_probable(doubt, counts):
+    """The graph is like the classifier of labels, but doubts one of its mistakes."""
     truth = np.arange(30) % 3
     said = np.where(np.arange(30) < 10, (truth + 1) % 3, truth)
     answers = np.stack([log_softmax(1.4 * np.eye(3)[said], axis=-1)[None]] * 2)
-    answers[1, :, :n_better] = -np.log(3)
+    answers[1, :, 0] = log_softmax((1 - doubt) * answers[1, :, 0], axis=-1)
     kinds = [opinion("svc"), opinion("graph", from_labels=False)]
     weights = judge(kinds, answers, truth, strength=3.0).weights
     assert (weights[1] > 0) == counts
