@@ -6,7 +6,13 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from sk_equivae.training.pseudo_labels import Opinion
-from sk_equivae.training.pseudo_labels.pooling import fit_weights, held_out, judge, log_likelihood
+from sk_equivae.training.pseudo_labels.pooling import (
+    LEAST_GAIN,
+    fit_weights,
+    held_out,
+    judge,
+    log_likelihood,
+)
 
 
 def opinion(name="some", from_labels=True, learn=None, share=1.0):
@@ -127,7 +133,7 @@ def test_unlabelled_rows_have_to_make_labels_clearly_more_probable(doubt, counts
         answers[:1], truth, alone
     )
     assert gain > 0
-    assert (gain > 1) == counts
+    assert (gain > LEAST_GAIN) == counts
 
 
 def test_opinion_of_unlabelled_rows_that_is_no_better_than_chance_counts_for_nothing():
