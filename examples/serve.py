@@ -36,9 +36,10 @@ def make_app(path: str) -> FastAPI:
         if len(row_shape) == 1 or len(shape) < 2:
             return "Bring X to the shape it had in fit."
         height, width, channels = (*row_shape, 1)[:3]
+        several = "channel" if channels == 1 else "channels"
         if shape[:2] == (height, width):
-            return f"Convert the images to {channels} channels."
-        return f"Resize the images to {height}x{width} pixels, with {channels} channels."
+            return f"Convert the images to {channels} {several}."
+        return f"Resize the images to {height}x{width} pixels, with {channels} {several}."
 
     def check(rows: np.ndarray) -> np.ndarray:
         if rows.ndim < 1 or rows.shape[1:] != row_shape or len(rows) == 0:
