@@ -48,10 +48,14 @@ def test_choosing():
         assert (ROOT / path).exists()
 
 
-def test_table_of_choosing_is_made_from_the_results():
-    found = json.loads((ROOT / "docs" / "choosing.json").read_text())
-    assert not any("dirty" in draw["commit"] for draw in found["draws"])
-    assert "\n".join(example("cross_validation").table(found)) in GUIDE.read_text()
+def test_tables_of_choosing_are_made_from_the_results():
+    folds, search = (
+        json.loads((ROOT / "docs" / f"{name}.json").read_text()) for name in ("choosing", "search")
+    )
+    assert not any("dirty" in found["commit"] for found in (*folds["draws"], search))
+    assert search["same_scores"]
+    for script, found in (("cross_validation", folds), ("search", search)):
+        assert "\n".join(example(script).table(found)) in GUIDE.read_text()
 
 
 TABLES = ROOT / "docs" / "tables.md"
