@@ -27,7 +27,8 @@ SHARED = [{"batch_size": 64}, {"batch_size": 128}, {"batch_size": 256}, {"n_labe
 N_ROUNDS = 1
 DISK_ROWS = [200_000, 2_000_000]
 SOME_ROWS = 100_000  # compared with the same rows in memory
-MEMORY_ROWS = [250_000, 500_000]
+MEMORY_ROWS = [500_000, 2_000_000]
+MEMORY_FEATURES = 16  # what `fit` keeps per row does not depend on them, but what a step takes does
 SEEDS = range(3)
 PLANNED = [10**n for n in range(5, 10)]
 MOST_BYTES = 40  # per row, in `fit`
@@ -51,17 +52,17 @@ def size(name):
     return int(line.split()[1]) / 1024
 
 
-def on_disk(n_rows, folder):
-    """Return rows of 784 bytes as a memory map, the first ones as an array, and their labels."""
+def on_disk(n_rows, folder, n_features=784):
+    """Return rows of bytes as a memory map, the first ones as an array, and their labels."""
     import numpy as np
 
     path, few = Path(folder) / "rows", 4096
     X, y = images(few, 10, 28, 0)
-    X = X.reshape(few, -1)
+    X = np.ascontiguousarray(X.reshape(few, -1)[:, :n_features])
     with path.open("wb") as file:  # through a memory map the rows would count as memory
         for start in range(0, n_rows, few):
             file.write(X[: n_rows - start].data)
-    return np.memmap(path, np.uint8, "r", shape=(n_rows, 784)), X, y
+    return np.memmap(path, np.uint8, "r", shape=(n_rows, n_features)), X, y
 
 
 # -------------------------------------------------------------------- one process measures
@@ -121,7 +122,7 @@ def memory(n_rows, n_labels, folder):
 
     from sk_equivae import EquiVAEClassifier, Graph, Networks, Objective
 
-    rows, *_ = on_disk(n_rows, folder)
+    rows, *_ = on_disk(n_rows, folder, MEMORY_FEATURES)
     y = (np.arange(n_rows) % 4096 % 10).astype(np.int8)
     if n_labels:
         y[n_labels:] = -1
