@@ -8,7 +8,7 @@ from benchmarks.measures.speed import PAIRS, measure_speed
 from benchmarks.methods import papers_way
 from benchmarks.registry import DATASETS, Setting, study
 
-IMAGES = ("mnist", "fashion", "digits")
+IMAGES = ("mnist", "fashion", "svhn", "digits")
 TABLES = ("iris", "wine", "cancer", "digits-rows")
 UCI_TABLES = (
     "breast", "glass", "ionosphere", "satellite", "soybean", "vehicle", "vowel", "zoo",

@@ -31,6 +31,8 @@ from sk_equivae.model_selection import hide_labels
 from sk_equivae.presets import paper
 
 DOCS = Path(__file__).parents[1] / "docs"
+# On the axis of the plot, in %.
+TICKS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 80)
 # The exact sum over ten classes takes three times as long; what is left out here has little weight.
 QUICK = {"objective__class_threshold": 1e-3}
 HALVES = {"objective__labeled_share": 0.5}
@@ -96,7 +98,7 @@ def table(results):
         "| variant | labels | epochs | q(y given x), test | distance, test | bound, test | seed |",
         "|---|---|---|---|---|---|---|",
     ]
-    for found in sorted(results, key=lambda found: (found["n_labels"], found["posterior"])):
+    for found in sorted(results, key=lambda found: (found["n_labels"], found["variant"], found["seed"])):
         errors = " | ".join(
             f"{100 * found[rule]:.2f}%" for rule in ("posterior", "prototype", "likelihood")
         )
@@ -110,14 +112,23 @@ def table(results):
 def plot(results, path):
     """Draw the curves on validation rows."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import MaxNLocator
 
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    colors: dict[str, str] = {}  # seeds of a variant share a colour, and a line of the legend
     for found in results:
         errors = 100 * np.array(found["curve"])
         label = f"{found['variant']}, {found['n_labels']} labels"
-        ax.plot(np.arange(1, len(errors) + 1), errors, marker=".", label=label)
+        is_first = label not in colors
+        color = colors.setdefault(label, f"C{len(colors)}")
+        steps = np.arange(1, len(errors) + 1)
+        ax.plot(steps, errors, marker=".", color=color, label=label if is_first else None)
     ax.axhline(8.9, color="gray", linestyle=":", label="published, 100 labels (test)")
     ax.set(xlabel="epoch", ylabel="validation error of q(y|x), %", yscale="log")
+    ticks = [tick for tick in TICKS if ax.get_ylim()[0] <= tick <= ax.get_ylim()[1]]
+    ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
+    ax.set_yticks([], minor=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize="small")
     figure.savefig(path, dpi=120)
     plt.close(figure)
