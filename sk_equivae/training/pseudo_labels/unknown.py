@@ -27,7 +27,7 @@ ALPHA, N_STEPS, N_FOLDS = 0.97, 100, 10
 SHARES = (0.02, 0.05, 0.1)
 # Rows of unknown classes are assumed if the number of unlabelled rows below the threshold would
 # be less probable than this without them.
-P_VALUE = 3e-4
+P_VALUE = 5e-4
 # The part of the rows below the threshold that is sure enough to learn from.
 SUREST = 0.5
 # Largest share of rows of no class.
