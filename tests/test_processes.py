@@ -81,26 +81,25 @@ def test_fits_in_threads_leave_the_global_generators(make, blobs, few):
     X, _ = blobs
     dropping = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout())
     networks = Networks(invariant_body=dropping)
-    expected = [make(random_state=seed).fit(X, few).prototypes_ for seed in range(8)]
+    expected = [make(random_state=seed).fit(X, few).prototypes_ for seed in range(4)]
     torch.manual_seed(3)
     np.random.seed(3)
     before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
     found = {}
 
-    def fit(seeds):
-        for seed in seeds:
-            found[seed] = make(random_state=seed).fit(X, few).prototypes_
-            make(random_state=seed, networks=networks).fit(X, few)
-            make(random_state=None, max_epochs=1).fit(X, few)
+    def fit(seed):
+        found[seed] = make(random_state=seed).fit(X, few).prototypes_
+        make(random_state=seed, networks=networks).fit(X, few)
+        make(random_state=None, max_epochs=1).fit(X, few)
 
-    threads = [threading.Thread(target=fit, args=([i, i + 4],)) for i in range(4)]
+    threads = [threading.Thread(target=fit, args=(seed,)) for seed in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert torch.equal(before, torch.get_rng_state())
     np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
-    for seed in range(8):
+    for seed in range(4):
         np.testing.assert_array_equal(found[seed], expected[seed])
 
 
