@@ -17,6 +17,7 @@ import platform
 import re
 import subprocess
 import time
+from operator import itemgetter
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when numpy and torch are imported
@@ -98,7 +99,7 @@ def table(results):
         "| variant | labels | epochs | q(y given x), test | distance, test | bound, test | seed |",
         "|---|---|---|---|---|---|---|",
     ]
-    for found in sorted(results, key=lambda found: (found["n_labels"], found["variant"], found["seed"])):
+    for found in sorted(results, key=itemgetter("n_labels", "variant", "seed")):
         errors = " | ".join(
             f"{100 * found[rule]:.2f}%" for rule in ("posterior", "prototype", "likelihood")
         )
