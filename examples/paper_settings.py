@@ -33,7 +33,7 @@ from sk_equivae.presets import paper
 
 DOCS = Path(__file__).parents[1] / "docs"
 # On the axis of the plot, in %.
-TICKS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 80)
+TICKS = (1, 2, 3, 5, 7, 8, 9, 10, 12, 15, 20, 30, 50, 80)
 # The exact sum over ten classes takes three times as long; what is left out here has little weight.
 QUICK = {"objective__class_threshold": 1e-3}
 HALVES = {"objective__labeled_share": 0.5}
