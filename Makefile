@@ -19,6 +19,9 @@ LOWEST := .venv-lowest
 demo: $(VENV)/demo
 	$(BIN)/python -m sk_equivae demo --output digits.png
 
+# several threads in each of two processes would compete for the cores
+test test-lowest: export OMP_NUM_THREADS = 1
+
 test: $(VENV)/test lint types imports
 	$(BIN)/python -m pytest $(PARALLEL)
 	$(BIN)/python -m pytest -m serial
