@@ -109,6 +109,22 @@ def test_ranks_among_some_of_many_rows(monkeypatch):
     assert np.mean(problem.evidence.argmax(axis=1) == truth) > 0.8
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_the_usual_forest_has_fewer_trees_while_labels_are_hidden(given, monkeypatch):
+    """A forest of the user's own stays as it is."""
+    n_trees, fit = [], ExtraTreesClassifier.fit
+
+    def counted(self, *args):
+        n_trees.append(self.n_estimators)
+        return fit(self, *args)
+
+    monkeypatch.setattr(ExtraTreesClassifier, "fit", counted)
+    X, _, y = moons()
+    forests = [ExtraTreesClassifier()] if given else "auto"
+    prepared(X, y, Experts(forests, n_folds=3, n_repeats=1))
+    assert n_trees == ([100] * 4 if given else [30] * 3 + [100])
+
+
 def test_same_seed_same_evidence():
     X, _, y = moons()
     once, twice = (prepared(X, y, Experts(), Graph()).evidence for _ in range(2))

@@ -5,6 +5,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from sk_equivae import Graph
+from sk_equivae.datasets import load_few_digits
+from sk_equivae.estimators.inputs import make_spec
 from sk_equivae.fitted import RowSpec
 from sk_equivae.training.batches import TrainingRows
 from sk_equivae.training.pseudo_labels import find_unknown
@@ -30,6 +32,17 @@ def test_rows_of_an_unknown_class_are_found(share):
     assert (y[found.rows] == 2).mean() > 0.95
     assert 0 < len(found.rows) <= (data.codes >= 0).sum()
     assert share / 2 < found.share < 1.2 * share
+
+
+def test_how_labels_are_divided_does_not_matter():
+    """Digits without labels of eights and nines; with five folds, one division misses them."""
+    X, y, *_ = load_few_digits(random_state=3)
+    truth = load_few_digits(None, random_state=3)[1]
+    y = np.where(y < 8, y, -1)
+    data = TrainingRows(X, make_spec(X, None, None, "bernoulli"), y)
+    for seed in range(6):
+        found = find_unknown(data, Graph(), seed=seed)
+        assert (truth[found.rows] >= 8).mean() > 0.8
 
 
 @pytest.mark.parametrize("seed", range(5))
