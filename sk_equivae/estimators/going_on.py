@@ -16,7 +16,7 @@ RUNNING = ("amp", "compile")
 # Parameters of `fit` that `partial_fit` does not use.
 WHOLE_TRAINING = ("max_epochs", "validation_fraction", "n_iter_no_change", "random_state")
 WHOLE_OBJECTIVE = (
-    "kl_warmup", "lr_decay", "max_batch_size", "graph", "discriminant", "experts",
+    "kl_warmup", "lr_warmup", "lr_decay", "max_batch_size", "graph", "discriminant", "experts",
 )  # fmt: skip
 
 

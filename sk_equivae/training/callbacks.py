@@ -1,7 +1,9 @@
 """The skorch callbacks of training: schedules, early stopping, progress."""
 
 import copy
+import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from skorch.callbacks import (
@@ -11,12 +13,47 @@ from skorch.callbacks import (
     LRScheduler,
 )
 from skorch.utils import noop
-from torch.optim.lr_scheduler import CosineAnnealingLR
+from torch.optim.lr_scheduler import LambdaLR
 
 from .._progress import Progress, clock_text, current
 from .distributed import current_world
 from .settings import Plan, TrainingSettings
 from .world import World
+
+
+def rate_factor(step: int, n_steps: int, n_warmup: int, decays: bool) -> float:
+    r"""Return what the learning rate is multiplied by in a step, counted from 0.
+
+    .. math:: f(t) = \begin{cases}
+        (t + 1) / w & t < w \\
+        (1 + \cos(\pi (t - w) / (n - w))) / 2 & t \ge w
+        \end{cases}
+
+    Parameters
+    ----------
+    step : int
+        The step t.
+    n_steps, n_warmup : int
+        Number n of all steps, and number w of the first ones, in which the rate rises.
+    decays : bool
+        Whether the rate falls after that; else it stays.
+
+    Returns
+    -------
+    factor : float
+        A number between 0 and 1.
+
+    Examples
+    --------
+    >>> [rate_factor(t, n_steps=8, n_warmup=4, decays=True) for t in (0, 3, 4, 6, 8)]
+    [0.25, 1.0, 1.0, 0.5, 0.0]
+    """
+    if step < n_warmup:
+        return (step + 1) / n_warmup
+    if not decays:
+        return 1.0
+    part = min(1.0, (step - n_warmup) / max(1, n_steps - n_warmup))
+    return (1 + math.cos(math.pi * part)) / 2
 
 
 class KLWarmup(Callback):
@@ -220,9 +257,11 @@ def make_callbacks(
     if not world.alone:
         callbacks.append(("same_history", SameHistory(world)))
     given_rate = any(_is_scheduler(given) for given in settings.callbacks or [])
-    if objective.lr_decay == "cosine" and not incremental and not given_rate:
-        schedule = LRScheduler(CosineAnnealingLR, T_max=n_steps, step_every="batch")
-        callbacks.append(("lr_decay", schedule))
+    decays, n_warmup = objective.lr_decay == "cosine", round(plan.lr_warmup * n_steps)
+    if (decays or n_warmup) and not incremental and not given_rate:
+        factor = partial(rate_factor, n_steps=n_steps, n_warmup=n_warmup, decays=decays)
+        schedule = LRScheduler(LambdaLR, lr_lambda=factor, step_every="batch")
+        callbacks.append(("lr_schedule", schedule))
     if plan.kl_warmup > 0:
         callbacks.append(("kl_warmup", KLWarmup(max(1, round(plan.kl_warmup * n_steps)))))
     if objective.gradient_clip is not None:

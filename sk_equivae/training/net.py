@@ -24,6 +24,8 @@ from .term_log import TermLog
 
 VALIDATION_BATCH = 512
 VALIDATION_SEED = 0
+# Names of the weights that only the bound depends on.
+GENERATIVE = ("module.equivariant.*", "module.decoder.*")
 
 
 class Adam(torch.optim.Adam):
@@ -157,7 +159,7 @@ class EquiVAENet(NeuralNetClassifier):
                 self.history.record(f"{part}_{name}", value)
             self.history.record(f"{part}_kl_v_dims", means[len(names) :])
             self.epoch_terms[part] = TermLog()
-        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
+        self.history.record("lr", self.optimizer_.param_groups[-1]["lr"])
 
     def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
         """Free what only training needs, and raise if weights are not finite."""
@@ -208,10 +210,12 @@ class EquiVAENet(NeuralNetClassifier):
 
     def resume(self, old: "EquiVAENet") -> None:
         """Take over the state of another net: optimiser, class memory and random generators."""
+        rates = [group["lr"] for group in self.optimizer_.param_groups]
         # copied, since Adam writes to its state in place
         self.optimizer_.load_state_dict(copy.deepcopy(old.optimizer_.state_dict()))
-        for group in self.optimizer_.param_groups:
-            group["lr"] = self.lr
+        # the state has the rates of the end of a training
+        for group, rate in zip(self.optimizer_.param_groups, rates, strict=True):
+            group["lr"] = rate
         self.criterion_.memory.load_state_dict(old.criterion_.memory.state_dict())
         if self.generator.device == old.generator.device:
             self.generator.set_state(old.generator.get_state())
@@ -226,7 +230,7 @@ class EquiVAENet(NeuralNetClassifier):
     def forget_training(self) -> None:
         """Drop what belongs to a single training: data, schedules and best weights."""
         self.train_split = None
-        made_for_it = ("same_history", "lr_decay", "kl_warmup", "early_stopping", "progress")
+        made_for_it = ("same_history", "lr_schedule", "kl_warmup", "early_stopping", "progress")
         self.callbacks_ = [pair for pair in self.callbacks_ if pair[0] not in made_for_it]
         self.callbacks = None
         self.module = self.criterion = None  # skorch would copy them in addition to `module_`
@@ -290,6 +294,9 @@ def make_net(
         criterion=objective,
         optimizer=Adam,
         optimizer__fused=settings.device.startswith(("cpu", "cuda")),
+        optimizer__param_groups=[
+            (pattern, {"lr": settings.lr * plan.generative_rate}) for pattern in GENERATIVE
+        ],
         lr=settings.lr,
         max_epochs=plan.n_epochs - start[0],
         batch_size=settings.batch_size,

@@ -26,6 +26,8 @@ WARMUP_PART, MAX_WARMUP = 0.25, 1_000
 # Largest number of epochs; for very few rows, which make up a single batch per epoch.
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
+# With the full rate from the start, units of the decoder and of q(v|r,x) die in the first steps.
+LR_WARMUP, GENERATIVE_RATE = 0.3, 0.5
 # Which classes are left out of the sum over classes, for images and for tabular rows.
 CLASS_THRESHOLD, MAX_CLASSES = (1e-2, 1e-3), (3, sys.maxsize)
 HIDDEN_FRACTION = 0.25
@@ -141,6 +143,10 @@ class Plan:
         Weight of the term `prototype`.
     kl_warmup : float
         Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
+    lr_warmup : float
+        Fraction of training over which the learning rate rises.
+    generative_rate : float
+        Learning rate of q(v | r_y, x) and of the decoder, relative to that of f_inv and q(y | x).
     class_threshold, max_classes : float and int
         Which classes are left out of the sum over classes.
     hidden_fraction : float
@@ -154,6 +160,8 @@ class Plan:
     labeled_share: float
     prototype_weight: float
     kl_warmup: float
+    lr_warmup: float
+    generative_rate: float
     class_threshold: float
     max_classes: int
     hidden_fraction: float = 0.0
@@ -201,6 +209,11 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         weight = auto_prototype_weight(spec.row_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
+    lr_warmup, generative_rate = objective.lr_warmup, objective.generative_rate
+    if lr_warmup == "auto":
+        lr_warmup = LR_WARMUP if spec.is_image else 0.0
+    if generative_rate == "auto":
+        generative_rate = GENERATIVE_RATE if spec.is_image else 1.0
     threshold, most = objective.class_threshold, objective.max_classes
     if threshold == "auto":
         threshold = CLASS_THRESHOLD[not spec.is_image]
@@ -216,6 +229,8 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         labeled_share=share,
         prototype_weight=weight,
         kl_warmup=0.0 if incremental else warmup,
+        lr_warmup=0.0 if incremental else lr_warmup,
+        generative_rate=generative_rate,
         class_threshold=threshold,
         max_classes=most,
         hidden_fraction=hidden,
