@@ -169,8 +169,17 @@ class EquiVAEObjective(nn.Module):
         whole = world.exchange(h, targets, y)
         return View(
             module, x, y, h, f_inv, logits, q_y, targets, labeled, unlabeled, positions,
-            own, self.memory, whole, soft, self.log_weight,
+            own, self.memory, whole, soft, self.log_weight, self._shares(soft),
         )  # fmt: skip
+
+    def _shares(self, soft: Tensor | None) -> tuple[float, float]:
+        """Return the weights of labelled and of unlabelled rows in the terms; their mean is 1.
+
+        With the weight of all others together, a few labels would be learnt by heart, and the
+        networks would differ from the experts wherever these do not follow a single label.
+        """
+        share = self.plan.labeled_share
+        return (1.0, 1.0) if soft is None else (2 * share, 2 * (1 - share))
 
     def _learns_evidence(self, inputs: dict[str, Tensor]) -> bool:
         """Whether a batch has class probabilities that experts have weighed."""

@@ -94,6 +94,9 @@ class View:
         Class probabilities to learn instead of `targets`.
     log_weight : Tensor of shape (n_classes,) or float
         Logarithm of the weights of the classes.
+    shares : (float, float)
+        Weights of the two averages, over labelled and over unlabelled rows, in the terms. Equal
+        unless `soft` is given: then every row of the data counts the same.
     """
 
     module: EquiVAEModule
@@ -112,6 +115,17 @@ class View:
     whole: tuple[Tensor, ...]
     soft: Tensor | None = None
     log_weight: Tensor | float = 0.0
+    shares: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def of_labeled(self) -> Tensor:
+        """Weights of the labelled rows in the terms, of shape (n,)."""
+        return self.shares[0] * self.labeled
+
+    @property
+    def of_unlabeled(self) -> Tensor:
+        """Weights of the unlabelled rows in the terms, of shape (n,)."""
+        return self.shares[1] * self.unlabeled
 
     def log_probability(self, logits: Tensor) -> Tensor:
         """Return the log-probability of the target of each row; 0 for rows without a target.
@@ -126,12 +140,12 @@ class View:
 
 def log_q_y(view: View) -> Tensor:
     r"""Return :math:`\log q(y|x)` of labelled rows, which the paper adds to Eq. 4."""
-    return (view.labeled * view.log_probability(view.logits)).sum()
+    return (view.of_labeled * view.log_probability(view.logits)).sum()
 
 
 def consistency(view: View) -> Tensor:
     """Return log q(y | x) of confident unlabelled rows at their predicted class."""
-    return (view.unlabeled * view.log_probability(view.logits)).sum()
+    return (view.of_unlabeled * view.log_probability(view.logits)).sum()
 
 
 def prototype(view: View) -> Tensor:
@@ -147,14 +161,14 @@ def prototype(view: View) -> Tensor:
     logits = logits.scatter(1, code, own) + view.log_weight  # as in prediction
     # a row without others of its class has no r_y to be near to (Eq. 2)
     has_others = (counts[code] > 1)[:, 0] | (view.targets < 0)
-    weight = (view.labeled + view.unlabeled) * has_others
+    weight = (view.of_labeled + view.of_unlabeled) * has_others
     return (weight * view.log_probability(logits)).sum()
 
 
 def linear(view: View) -> Tensor:
     """Return the log-probability of a row's class by a linear function of f_inv(x)."""
     logits = view.module.invariant.linear(view.f_inv)
-    return ((view.labeled + view.unlabeled) * view.log_probability(logits)).sum()
+    return ((view.of_labeled + view.of_unlabeled) * view.log_probability(logits)).sum()
 
 
 TERMS: dict[str, Callable[[View], Tensor]] = {
