@@ -1,9 +1,12 @@
 """The added terms, each against its formula, and the memory of class means."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from sk_equivae import Objective
+from sk_equivae import Experts, Objective
+from sk_equivae.training.pseudo_labels import Teacher
 from sk_equivae.training.settings import Plan
 from sk_equivae.training.terms import TERMS, ClassMemory, term_weights
 from tests._models import (
@@ -94,6 +97,22 @@ def test_a_constant_f_inv_is_no_trap():
     (of_distances,) = torch.autograd.grad(terms["prototype"], weight, retain_graph=True)
     (of_linear,) = torch.autograd.grad(terms["linear"], weight)
     assert of_distances.abs().max() == 0 < of_linear.abs().max()
+
+
+def test_every_row_counts_the_same_if_experts_were_asked():
+    """As in a data set of a quarter of labelled rows, whatever their share of the batch."""
+    module, experts = tiny_module(), Experts()
+    experts.report_ = {}
+    objective = tiny_objective(module, **ALL_TERMS, sources=[Teacher(), experts]).eval()
+    objective.plan = replace(objective.plan, labeled_share=0.25)
+    inputs, y = batch(MIXED)
+    believed = torch.full((len(y), 3), 1 / 3, dtype=torch.float64)
+    with torch.no_grad():
+        terms, logits = objective(module.eval(), {**inputs, "evidence": believed}, y, seeded())
+    log_q = logits.log_softmax(dim=1)
+    of_labels = log_q[y >= 0].gather(1, y[y >= 0][:, None]).mean()
+    torch.testing.assert_close(terms["log_q_y"], 2 * 0.25 * of_labels)
+    torch.testing.assert_close(terms["consistency"], 2 * 0.75 * log_q[y < 0].mean())
 
 
 def test_accuracy_is_of_labelled_rows_by_their_weight():

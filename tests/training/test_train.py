@@ -187,7 +187,7 @@ def test_batch_norm_does_not_depend_on_the_order_or_the_last_batch(monkeypatch):
 
 def test_nothing_of_the_schedule_is_kept(make, blobs):
     net = make(max_epochs=2, early_stopping=True).fit(*blobs).net_
-    assert not {"lr_decay", "kl_warmup", "early_stopping"} & {name for name, _ in net.callbacks_}
+    assert not {"lr_schedule", "kl_warmup", "early_stopping"} & {name for name, _ in net.callbacks_}
     assert net.callbacks is None
 
 

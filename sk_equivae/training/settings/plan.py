@@ -143,16 +143,16 @@ class Plan:
         Weight of the term `prototype`.
     kl_warmup : float
         Fraction of training over which the weight of KL[q(v | r_y, x) || p(v)] rises.
-    lr_warmup : float
-        Fraction of training over which the learning rate rises.
-    generative_rate : float
-        Learning rate of q(v | r_y, x) and of the decoder, relative to that of f_inv and q(y | x).
     class_threshold, max_classes : float and int
         Which classes are left out of the sum over classes.
     hidden_fraction : float
         Fraction of the values of a table that is hidden from q(v | r_y, x).
     n_warmup : int
         Number of batches of labelled rows alone, before the others of the first epoch.
+    lr_warmup : float
+        Fraction of training over which the learning rate rises.
+    generative_rate : float
+        Learning rate of q(v | r_y, x) and of the decoder, relative to that of f_inv and q(y | x).
     """
 
     n_epochs: int
@@ -160,12 +160,12 @@ class Plan:
     labeled_share: float
     prototype_weight: float
     kl_warmup: float
-    lr_warmup: float
-    generative_rate: float
     class_threshold: float
     max_classes: int
     hidden_fraction: float = 0.0
     n_warmup: int = 0
+    lr_warmup: float = 0.0
+    generative_rate: float = 1.0
 
 
 def _labeled_share(labeled: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
