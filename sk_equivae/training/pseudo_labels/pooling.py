@@ -17,6 +17,9 @@ POWERS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # Unlabelled rows count only if held-out labels are more probable with them by this, in nats. With
 # few labels a smaller gain is often chance, and what unlabelled rows then add is wrong.
 LEAST_GAIN = 0.25
+# The weights sum up to this at least. With less, what the networks learn would be drowned in noise:
+# near chance, a few hidden labels often make every opinion look worse than none.
+LEAST_WEIGHT = 0.5
 
 
 def held_out(
@@ -186,10 +189,19 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
     weights = pool(from_labels | (np.array(best) > chance))
     labels_alone = pool(from_labels)
     gain = log_likelihood(answers, truth, weights) - log_likelihood(answers, truth, labels_alone)
-    if from_labels.any() and gain < LEAST_GAIN:
-        weights = labels_alone
+    if from_labels.any():
+        weights = _not_too_small(labels_alone if gain < LEAST_GAIN else weights, shares * from_labels)
     return Verdict(
         weights,
         accuracy=(answers.argmax(axis=-1) == truth).mean(axis=(1, 2)),
         log_loss=np.array([-log_likelihood(a, truth, np.ones(1)) / n_hidden for a in alone]),
     )
+
+
+def _not_too_small(weights: Floats, shares: Floats) -> Floats:
+    """Return weights that sum up to `LEAST_WEIGHT` at least; the given shares if all are 0."""
+    total = weights.sum()
+    if total >= LEAST_WEIGHT:
+        return weights
+    kept = weights if total > np.finfo(np.float32).eps else shares
+    return LEAST_WEIGHT * kept / kept.sum()

@@ -8,6 +8,7 @@ from scipy.special import log_softmax
 from sk_equivae.training.pseudo_labels import Opinion
 from sk_equivae.training.pseudo_labels.pooling import (
     LEAST_GAIN,
+    LEAST_WEIGHT,
     fit_weights,
     held_out,
     judge,
@@ -168,3 +169,24 @@ def test_verdict_tells_how_good_each_is():
     assert verdict.accuracy.tolist() == [0.75]
     expected = -np.log([0.8, 0.6, 0.3, 0.9]).mean()
     np.testing.assert_allclose(verdict.log_loss, expected)
+
+
+def test_weights_are_never_tiny():
+    """Classifiers that hidden labels contradict by chance still know more than nothing."""
+    truth = np.arange(12) % 3
+    wrong = log_softmax(5.0 * np.eye(3)[(truth + 1) % 3], axis=-1)
+    known = [opinion(share=0.5), opinion(share=1.5)]
+    verdict = judge(known, np.stack([wrong, wrong])[:, None], truth, strength=1e-3)
+    np.testing.assert_allclose(verdict.weights, [0.125, 0.375])
+    # but those that learn from unlabelled rows are left out
+    kinds = [opinion(from_labels=False)]
+    assert judge(kinds, wrong[None, None], truth, strength=1e-3).weights.tolist() == [0.0]
+
+
+def test_weights_that_are_small_keep_their_proportions():
+    rng, truth = np.random.RandomState(0), np.arange(300) % 3
+    answers = np.stack([answers_of(truth, accuracy, rng, certainty=20.0) for accuracy in (0.6, 0.5)])
+    found = fit_weights(answers, truth, strength=1.0)
+    weights = judge([opinion(), opinion()], answers, truth, strength=1.0).weights
+    assert found.sum() < LEAST_WEIGHT
+    np.testing.assert_allclose(weights, LEAST_WEIGHT * found / found.sum())
