@@ -69,12 +69,13 @@ def encoded(model: EquiVAEClassifier, X: NDArray) -> tuple[NDArray, NDArray, NDA
 
 
 def representations(model: EquiVAEClassifier, X: NDArray, seed: int) -> dict[str, NDArray]:
-    """f_inv(x), and v as its mean or drawn, as it is or relative to its class."""
+    """f_inv(x), and v: mean or drawn, as it is or relative to its class, as `transform` has it."""
     codes, mean, stddev = encoded(model, X)
     drawn = mean + stddev * np.random.RandomState(seed).standard_normal(mean.shape)
     found = {"f_inv": model.model_.f_inv(X.reshape(len(X), -1)), "v_mean": mean, "v_drawn": drawn}
     v = {f"{name}_relative": relative(model, found[name], codes) for name in ("v_mean", "v_drawn")}
-    return found | v
+    returned = model.set_params(representation="equivariant").transform(X)
+    return found | v | {"v_returned": returned}
 
 
 def relative(model: EquiVAEClassifier, v: NDArray, codes: NDArray) -> NDArray:

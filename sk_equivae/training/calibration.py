@@ -84,6 +84,7 @@ def calibrate(
     valid: TrainingRows | None,
     settings: TrainingSettings,
     old: FittedModel | None,
+    strangers: Positions | None = None,
 ) -> FittedModel:
     """Return the model with temperatures, and with what is usual for rows of known classes.
 
@@ -99,6 +100,8 @@ def calibrate(
         The parameters of the estimator.
     old : FittedModel or None
         The model before `partial_fit`.
+    strangers : ndarray of int, optional
+        Rows of `data` that were not learnt from.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def calibrate(
         model = model.replace(temperature=temperature, region=region)
     if old is not None and len(data) < FEW:
         return model.replace(novelty=old.novelty)
-    return with_novelty(model, data, rng)
+    return with_novelty(model, data, rng, strangers)
 
 
 def draw(rows: Positions, n_most: int, rng: np.random.RandomState) -> Positions:
@@ -273,13 +276,20 @@ def best_temperature(parts: list[tuple[Floats, Floats, float]]) -> float:
 # -------------------------------------------------------------------- known rows
 
 
-def with_novelty(model: FittedModel, data: TrainingRows, rng: np.random.RandomState) -> FittedModel:
+def with_novelty(
+    model: FittedModel,
+    data: TrainingRows,
+    rng: np.random.RandomState,
+    strangers: Positions | None = None,
+) -> FittedModel:
     """Return the model with the scores of rows that belong to known classes.
 
-    These are unlabelled rows, unless they are few: the networks know labelled ones by heart.
+    These are rows that were not learnt from if there are any, or else unlabelled rows, unless they
+    are few: the networks know labelled ones by heart.
     """
     unlabeled = data.rows[data.own_codes < 0]
-    rows = np.sort(draw(unlabeled if len(unlabeled) >= FEW else data.rows, N_REGION, rng))
+    rows = unlabeled if len(unlabeled) >= FEW else data.rows
+    rows = np.sort(draw(rows, N_REGION, rng)) if strangers is None else strangers
     prototypes, _, trained = model.with_background()
     n_background = len(model.background)
 

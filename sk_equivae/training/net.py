@@ -24,8 +24,6 @@ from .term_log import TermLog
 
 VALIDATION_BATCH = 512
 VALIDATION_SEED = 0
-# Names of the weights that only the bound depends on.
-GENERATIVE = ("module.equivariant.*", "module.decoder.*")
 
 
 class Adam(torch.optim.Adam):
@@ -159,7 +157,7 @@ class EquiVAENet(NeuralNetClassifier):
                 self.history.record(f"{part}_{name}", value)
             self.history.record(f"{part}_kl_v_dims", means[len(names) :])
             self.epoch_terms[part] = TermLog()
-        self.history.record("lr", self.optimizer_.param_groups[-1]["lr"])
+        self.history.record("lr", self.optimizer_.param_groups[0]["lr"])
 
     def on_train_end(self, net: Any, *args: Any, **kwargs: Any) -> None:
         """Free what only training needs, and raise if weights are not finite."""
@@ -210,12 +208,10 @@ class EquiVAENet(NeuralNetClassifier):
 
     def resume(self, old: "EquiVAENet") -> None:
         """Take over the state of another net: optimiser, class memory and random generators."""
-        rates = [group["lr"] for group in self.optimizer_.param_groups]
         # copied, since Adam writes to its state in place
         self.optimizer_.load_state_dict(copy.deepcopy(old.optimizer_.state_dict()))
-        # the state has the rates of the end of a training
-        for group, rate in zip(self.optimizer_.param_groups, rates, strict=True):
-            group["lr"] = rate
+        for group in self.optimizer_.param_groups:
+            group["lr"] = self.lr
         self.criterion_.memory.load_state_dict(old.criterion_.memory.state_dict())
         if self.generator.device == old.generator.device:
             self.generator.set_state(old.generator.get_state())
@@ -294,9 +290,6 @@ def make_net(
         criterion=objective,
         optimizer=Adam,
         optimizer__fused=settings.device.startswith(("cpu", "cuda")),
-        optimizer__param_groups=[
-            (pattern, {"lr": settings.lr * plan.generative_rate}) for pattern in GENERATIVE
-        ],
         lr=settings.lr,
         max_epochs=plan.n_epochs - start[0],
         batch_size=settings.batch_size,

@@ -74,7 +74,7 @@ def state_of(net: Any, epoch: int, n_batches: int) -> tuple[dict[str, Any], Tens
         "epoch": epoch,
         "n_batches": n_batches,
         "n_steps": net.module_.n_steps,
-        "lr": [group["lr"] for group in optimizer["param_groups"]],
+        "lr": optimizer["param_groups"][0]["lr"],
         "callbacks": callbacks,
         "history": history,
         "batches": batches,
@@ -110,8 +110,8 @@ def restore(net: Any, saved: Saved) -> None:
             # in the memory format of the parameter, which Adam's fused code goes by
             value = torch.empty_like(parameters[int(i)]).copy_(value)
         optimizer["state"].setdefault(int(i), {})[key] = value
-    for group, rate in zip(optimizer["param_groups"], manifest["lr"], strict=True):
-        group["lr"] = rate
+    for group in optimizer["param_groups"]:
+        group["lr"] = manifest["lr"]
     net.optimizer_.load_state_dict(optimizer)
     net.generator.set_state(saved.part("generator")[""])
     name, *rest = manifest["rng"]

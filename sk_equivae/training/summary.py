@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim.swa_utils import update_bn
 
 from .._progress import begin
-from ..fitted.compact import Taken, positions
+from ..fitted.compact import Positions, Taken, positions
 from ..fitted.loop import BATCH_SIZE, map_batches
 from ..fitted.model import FittedModel, for_inference
 from ..fitted.prototypes import ClassMeans
@@ -67,13 +67,14 @@ def summarize(
     evidence: Evidence | None = None,
     valid: TrainingRows | None = None,
     background: NDArray[np.floating] | None = None,
+    strangers: Positions | None = None,
 ) -> Trained:
     """Compute prototypes, probabilities of unlabelled rows and styles, and return the result.
 
     With `old`, its prototypes and styles are updated. `class_weight` is for the model to keep.
     `count` may have an entry more than there are classes: the weight of the rows of no class,
     whose code is the number of classes. `background` are their prototypes from an earlier
-    training.
+    training. `strangers` are rows of `data` that were not learnt from.
     """
     # copied if there is no teacher, since the networks may be trained further
     module = for_inference(net.module_.teacher or copy.deepcopy(net.module_.module))
@@ -112,7 +113,7 @@ def summarize(
         background_prior=float(count[n_classes:].sum() / count.sum()),
     )
     begin("calibration")
-    model = calibrate(model, data, evidence, valid, settings, old)
+    model = calibrate(model, data, evidence, valid, settings, old, strangers)
     begin("labelling", f"labelling {np.count_nonzero(data.codes < 0):,} rows")
     codes, probabilities = transduction(model, data, settings)
     begin("styles")

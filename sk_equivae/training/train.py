@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from .._progress import Progress, begin, current, showing
-from ..fitted.compact import take
+from ..fitted.compact import Positions, take
 from ..fitted.model import FittedModel
 from ..fitted.threads import compute_threads
 from ..model.module import EquiVAEModule
@@ -21,6 +21,7 @@ from .augment import make_augment
 from .averaging import Averaged
 from .background import count_classes
 from .batches import TrainingRows
+from .calibration import FEW
 from .checkpoint import Checkpoint, fingerprint, read_checkpoint
 from .device import fits_on, set_precision
 from .distributed import joined, own_device
@@ -37,6 +38,8 @@ from .world import World
 
 # Rows by which processes that train together check that they have the same data.
 COMPARED_ROWS = 4096
+# With `reject`: part of the unlabelled rows that is not learnt from, and how many at most.
+ASIDE, MOST_ASIDE = 0.15, 1_000
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,9 @@ def _train(
         valid = None if valid is None else valid.weighted(all_weights)
     if settings.early_stopping and not incremental and valid is None:
         rows, valid = split_validation(rows, settings.validation_fraction, settings.seed)
+    strangers = None
+    if settings.reject is not None and not incremental:
+        rows, strangers = set_aside(rows, settings.seed)
     prior = count / count.sum()
     with _user_noise(settings, world), compute_threads(data.spec):
         module = make_networks(settings, data, len(count), previous)
@@ -145,7 +151,7 @@ def _train(
     background = None if before is None or not len(before.background) else before.background
     trained = summarize(
         net, data.like(like), classes, count, settings, old, weight, rows.evidence, valid,
-        background,
+        background, strangers,
     )  # fmt: skip
     if checkpoint is None:
         return trained
@@ -221,6 +227,33 @@ def split_validation(
     is_kept = np.ones(len(codes), dtype=bool)
     is_kept[valid] = False
     return data.subset(rows[take(is_kept, rows)]), data.subset(valid)
+
+
+def set_aside(data: TrainingRows, seed: int) -> tuple[TrainingRows, Positions | None]:
+    """Return the rows to train on, and unlabelled rows that the networks are not to see.
+
+    Rows of training fit better than new ones, so they do not tell how many of these `reject` loses.
+
+    Parameters
+    ----------
+    data : TrainingRows
+        The rows.
+    seed : int
+        Seed of the choice.
+
+    Returns
+    -------
+    data : TrainingRows
+        The rows without those that were set aside.
+    strangers : ndarray of int or None
+        Positions of the latter; None if there are too few unlabelled rows.
+    """
+    unlabeled = data.rows[data.own_codes < 0]
+    n_aside = min(MOST_ASIDE, round(ASIDE * len(unlabeled)))
+    if n_aside < FEW:
+        return data, None
+    strangers = np.sort(np.random.RandomState(seed).permutation(unlabeled)[:n_aside])
+    return data.subset(np.setdiff1d(data.rows, strangers)), strangers
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ def test_measures(data, tmp_path):
     """What generation and calibration measure, beside errors."""
     run_study("generation", smoke=True, folder=tmp_path, seeds=[0], **LINES["generation"])
     measures = read("generation", tmp_path)[0]["measures"]
-    probed = {"f_inv", "v_mean", "v_drawn", "v_mean_relative", "v_drawn_relative"}
+    probed = {"f_inv", "v_mean", "v_drawn", "v_mean_relative", "v_drawn_relative", "v_returned"}
     assert measures["probes"].keys() == probed
     assert measures["kl_v"] > 0
     assert np.isfinite(measures["bound"])

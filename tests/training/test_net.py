@@ -73,17 +73,6 @@ def test_learning_rate_rises_first(make, blobs):
     np.testing.assert_allclose(rates, [0.00625, 0.01, 0.01, 0.01], atol=1e-12)
 
 
-def test_generative_networks_have_a_rate_of_their_own(make, blobs):
-    objective = Objective(generative_rate=0.1, lr_decay=None)
-    net = make(lr=0.01, objective=objective).fit(*blobs).net_
-    module = net.module_.module
-    slow = [*module.equivariant.parameters(), *module.decoder.parameters()]
-    fast = [*module.invariant.parameters(), *module.posterior.parameters()]
-    rates = {id(p): group["lr"] for group in net.optimizer_.param_groups for p in group["params"]}
-    assert {rates[id(p)] for p in slow} == {0.001}
-    assert {rates[id(p)] for p in fast} == {0.01}
-
-
 class Weights(Callback):
     """Notes the weight of KL of v in each batch of training, and of validation."""
 
@@ -182,8 +171,8 @@ def test_partial_fit_goes_on_in_a_net_of_its_own(make, blobs):
     new = model.set_params(lr=0.02).partial_fit(*blobs).net_
     assert new is not old
     assert new.max_epochs == 1
-    assert [group["lr"] for group in new.optimizer_.param_groups] == [0.02] * 3
-    assert all(group["lr"] != 0.02 for group in old.optimizer_.param_groups)
+    assert new.optimizer_.param_groups[0]["lr"] == 0.02
+    assert old.optimizer_.param_groups[0]["lr"] != 0.02
     # the optimiser goes on with its state, on weights of its own
     assert (n_steps(old), n_steps(new)) == (8, 12)
     trained = {id(p) for g in new.optimizer_.param_groups for p in g["params"]}

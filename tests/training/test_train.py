@@ -17,7 +17,7 @@ from sk_equivae.training.settings.plan import (
     n_latents,
 )
 from sk_equivae.training.summary import class_means
-from sk_equivae.training.train import split_validation
+from sk_equivae.training.train import set_aside, split_validation
 
 
 def training_rows(X, codes):
@@ -249,3 +249,26 @@ def test_without_unlabelled_rows_the_bound_counts_whole(make, blobs):
     )
     assert half.net_.criterion_.plan.labeled_share == 1
     assert half.history_[-1]["train_elbo"] == whole.history_[-1]["train_elbo"]
+
+
+def test_some_unlabelled_rows_are_set_aside():
+    codes = np.where(np.arange(600) < 100, np.arange(600) % 2, -1)
+    data = training_rows(np.zeros((600, 3)), codes)
+    rows, strangers = set_aside(data, seed=0)
+    assert len(strangers) == 75  # 15% of 500
+    assert (codes[strangers] == -1).all()
+    np.testing.assert_array_equal(np.union1d(rows.rows, strangers), np.arange(600))
+    assert len(rows) == 525
+    few = data.subset(np.arange(400))
+    assert set_aside(few, seed=0) == (few, None)  # 45 rows would not tell
+
+
+def test_rejected_rows_are_counted_among_those_set_aside():
+    """Their scores are the quantiles that `reject` goes by."""
+    X, y = make_blobs(600, 4, centers=2, random_state=0)
+    codes = np.where(np.arange(600) < 100, y, -1)
+    model = EquiVAEClassifier(reject=0.1, max_epochs=1, random_state=0).fit(X, codes)
+    seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)  # as the estimator draws it
+    _, strangers = set_aside(training_rows(X, codes), seed)
+    lost = model.novelty_function(X[strangers]) < 0
+    assert lost.sum() in (7, 8)  # a tenth of 75

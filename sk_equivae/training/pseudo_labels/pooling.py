@@ -190,7 +190,8 @@ def judge(opinions: Sequence[Opinion], answers: Floats, truth: Codes, strength: 
     labels_alone = pool(from_labels)
     gain = log_likelihood(answers, truth, weights) - log_likelihood(answers, truth, labels_alone)
     if from_labels.any():
-        weights = _not_too_small(labels_alone if gain < LEAST_GAIN else weights, shares * from_labels)
+        weights = labels_alone if gain < LEAST_GAIN else weights
+        weights = _not_too_small(weights, shares * from_labels)
     return Verdict(
         weights,
         accuracy=(answers.argmax(axis=-1) == truth).mean(axis=(1, 2)),

@@ -104,9 +104,6 @@ class Objective(NestedSettings):
         The batch size doubles several times during training, up to this size, as in the paper.
         "auto" is 256, or less if an epoch would have fewer than 100 batches. With None the
         batch size is constant.
-    generative_rate : float or "auto", default="auto"
-        Learning rate of q(v|r_y,x) and of the decoder, relative to `lr`. Lower it if v uses few of
-        its dimensions. "auto" is 0.5 for images and 1 for tabular rows; 1 in the paper.
     lr_warmup : float in [0, 1] or "auto", default="auto"
         Fraction of training over which the learning rate rises from 0 to `lr`. With the full
         rate from the start, v uses few of its dimensions and the bound is worse. "auto" is 0.3
@@ -164,7 +161,6 @@ class Objective(NestedSettings):
         "labeled_fraction": [_FRACTION],
         "labeled_warmup": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "max_batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "generative_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "lr_warmup": [StrOptions({"auto"}), _FRACTION],
         "lr_decay": [None, StrOptions({"cosine"})],
         "gradient_clip": [None, Interval(Real, 0, None, closed="neither")],
@@ -195,7 +191,6 @@ class Objective(NestedSettings):
         labeled_fraction: float = 1 / 3,
         labeled_warmup: Any = "auto",
         max_batch_size: Any = "auto",
-        generative_rate: Any = "auto",
         lr_warmup: Any = "auto",
         lr_decay: str | None = "cosine",
         gradient_clip: float | None = None,
@@ -222,7 +217,6 @@ class Objective(NestedSettings):
         self.labeled_fraction = labeled_fraction
         self.labeled_warmup = labeled_warmup
         self.max_batch_size = max_batch_size
-        self.generative_rate = generative_rate
         self.lr_warmup = lr_warmup
         self.lr_decay = lr_decay
         self.gradient_clip = gradient_clip
@@ -271,7 +265,6 @@ def paper_objective() -> Objective:
         discriminant=None,
         experts=None,
         max_batch_size=512,
-        generative_rate=1.0,
         lr_warmup=0.0,
         lr_decay=None,
         calibrate=False,

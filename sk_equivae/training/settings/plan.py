@@ -27,7 +27,7 @@ WARMUP_PART, MAX_WARMUP = 0.25, 1_000
 MAX_STEPS_OF_FEW_ROWS = 500
 KL_WARMUP = 0.4
 # With the full rate from the start, units of the decoder and of q(v|r,x) die in the first steps.
-LR_WARMUP, GENERATIVE_RATE = 0.3, 0.5
+LR_WARMUP = 0.3
 # Which classes are left out of the sum over classes, for images and for tabular rows.
 CLASS_THRESHOLD, MAX_CLASSES = (1e-2, 1e-3), (3, sys.maxsize)
 HIDDEN_FRACTION = 0.25
@@ -151,8 +151,6 @@ class Plan:
         Number of batches of labelled rows alone, before the others of the first epoch.
     lr_warmup : float
         Fraction of training over which the learning rate rises.
-    generative_rate : float
-        Learning rate of q(v | r_y, x) and of the decoder, relative to that of f_inv and q(y | x).
     """
 
     n_epochs: int
@@ -165,7 +163,6 @@ class Plan:
     hidden_fraction: float = 0.0
     n_warmup: int = 0
     lr_warmup: float = 0.0
-    generative_rate: float = 1.0
 
 
 def _labeled_share(labeled: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
@@ -209,11 +206,9 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         weight = auto_prototype_weight(spec.row_shape)
     if warmup == "auto":
         warmup = KL_WARMUP if spec.is_image else 0.0
-    lr_warmup, generative_rate = objective.lr_warmup, objective.generative_rate
+    lr_warmup = objective.lr_warmup
     if lr_warmup == "auto":
         lr_warmup = LR_WARMUP if spec.is_image else 0.0
-    if generative_rate == "auto":
-        generative_rate = GENERATIVE_RATE if spec.is_image else 1.0
     threshold, most = objective.class_threshold, objective.max_classes
     if threshold == "auto":
         threshold = CLASS_THRESHOLD[not spec.is_image]
@@ -230,7 +225,6 @@ def make_plan(settings: TrainingSettings, data: TrainingRows, incremental: bool)
         prototype_weight=weight,
         kl_warmup=0.0 if incremental else warmup,
         lr_warmup=0.0 if incremental else lr_warmup,
-        generative_rate=generative_rate,
         class_threshold=threshold,
         max_classes=most,
         hidden_fraction=hidden,

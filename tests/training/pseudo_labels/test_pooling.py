@@ -185,7 +185,7 @@ def test_weights_are_never_tiny():
 
 def test_weights_that_are_small_keep_their_proportions():
     rng, truth = np.random.RandomState(0), np.arange(300) % 3
-    answers = np.stack([answers_of(truth, accuracy, rng, certainty=20.0) for accuracy in (0.6, 0.5)])
+    answers = np.stack([answers_of(truth, good, rng, certainty=20.0) for good in (0.6, 0.5)])
     found = fit_weights(answers, truth, strength=1.0)
     weights = judge([opinion(), opinion()], answers, truth, strength=1.0).weights
     assert found.sum() < LEAST_WEIGHT
