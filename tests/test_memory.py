@@ -29,7 +29,8 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(experts, "CHUNK", 2**10)
     for name in ("N_ROWS", "N_REGION"):
         monkeypatch.setattr(calibration, name, 200)
-    monkeypatch.setattr(summary, "SOME_ROWS", 500)
+    for name in ("SOME_ROWS", "STYLE_ROWS"):
+        monkeypatch.setattr(summary, name, 500)
     for module in (source, experts, discriminant):
         monkeypatch.setattr(module, "DENSE_ROWS", 2_000)
 

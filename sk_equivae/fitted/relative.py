@@ -26,7 +26,7 @@ Codes = NDArray[np.integer]
 # A dimension of v is used if its KL is above this, in nats.
 USED = 0.2
 # Number of rotations, at most, and of rows of a class per rotation.
-MAX_LAYERS, ROWS_PER_LAYER = 20, 50
+MAX_LAYERS, ROWS_PER_LAYER = 60, 50
 # Number of quantiles per coordinate. Their values count like this many rows of a normal.
 N_QUANTILES, PRIOR_ROWS = 17, 50
 LEVELS = ndtri((np.arange(N_QUANTILES) + 0.5) / N_QUANTILES)

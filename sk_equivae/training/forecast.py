@@ -27,7 +27,7 @@ from .settings import TrainingSettings
 
 # Time of a row relative to a row in training: batch statistics, prototypes, labels and styles.
 STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.04
-SOME_ROWS = 16_384
+SOME_ROWS, STYLE_ROWS = 16_384, 65_536
 # The same for what calibration asks about a row, if it is not measured: all rules, and the novelty.
 RULES_ASKED, NOVELTY = 0.6, 0.15
 # Rows to measure that with.
@@ -292,5 +292,5 @@ def rows_after_training(
     phases["calibration"] = float(per_row @ [n_rules, min(n_asked, N_REGION)])
     n_decoded = 4 * module.predictor.n_classes if settings.predict_with == "likelihood" else 1
     phases["labelling"] = LABELS * n_decoded * n_unlabeled
-    phases["styles"] = STYLES * min(n_rows, SOME_ROWS)
+    phases["styles"] = STYLES * min(n_rows, STYLE_ROWS)
     return phases

@@ -32,6 +32,8 @@ from .settings import TrainingSettings
 
 # Number of rows that statistics of the trained networks are computed from, at most.
 SOME_ROWS = 16_384
+# The same for the distribution of v in each class, whose shape takes many rows to learn.
+STYLE_ROWS = 65_536
 
 
 class Trained(NamedTuple):
@@ -164,10 +166,10 @@ def transduction(model: FittedModel, data: TrainingRows, settings: TrainingSetti
 
 
 def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
-    """Return the model with the distribution of v per class, from at most `SOME_ROWS` rows."""
+    """Return the model with the distribution of v per class, from at most `STYLE_ROWS` rows."""
     moments = StyleMoments(len(model.classes), model.module.n_latents[1])
     prototypes = model.tensor(np.nan_to_num(model.prototypes))
-    rows = np.arange(0, len(X), -(-len(X) // SOME_ROWS))
+    rows = np.arange(0, len(X), -(-len(X) // STYLE_ROWS))
     if len(rows) and codes.min() < 0:  # rows of no class have no style
         rows = rows[codes[rows] >= 0]
 

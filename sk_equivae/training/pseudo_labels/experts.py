@@ -99,7 +99,8 @@ class Experts(Source):
     weights.
 
     Graph and discriminant are left out unless held-out labels are clearly more probable with
-    them than without.
+    them than without. The weights sum up to 0.5 at least: where classes are hard to tell, a few
+    held-out labels often make every opinion look worse than none.
 
     Parameters
     ----------
