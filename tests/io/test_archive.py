@@ -148,7 +148,8 @@ def test_an_archive_is_small_and_does_not_grow_with_the_data(tmp_path):
     sizes = []
     for n in (3100, 4000):  # enough rows of a class for all layers of the maps of v
         X = np.random.RandomState(0).uniform(size=(n, 28, 28)).astype(np.float32)
-        model = EquiVAEClassifier(max_epochs=1, batch_size=256, random_state=0)
+        # one dimension of v, since the maps grow with the dimensions that are used
+        model = EquiVAEClassifier((16, 1), max_epochs=1, batch_size=256, random_state=0)
         model.fit(X, np.arange(n) < 50).save(tmp_path / "model.equivae")
         sizes.append((tmp_path / "model.equivae").stat().st_size)
     assert sizes[0] < 5e6
