@@ -114,15 +114,16 @@ class Parameters(NestedSettings):
 
     representation : {"invariant", "equivariant", "both", "latent"}, default="invariant"
         **Answers.** What `transform` returns: f_inv(x), v relative to its class, or both side by
-        side. Relative to its class, v is distributed in the same way in every class, so that it
-        does not tell the class. "latent" gives r_y and v as the decoder takes them. Can be
+        side. Relative to its class, v is distributed in nearly the same way in every class, so
+        that it hardly tells the class. "latent" gives r_y and v as the decoder takes them. Can be
         changed after `fit`.
 
     reject : float in (0, 1) or None, default=None
         **Answers.** If not None, `predict` returns `rejected` for rows that seem to belong to no
         class. The number is the share of rows of known classes that may be lost that way. In
         `fit` it also means that unlabelled rows may be of classes without any label: such rows
-        are found, and not taken for other classes. Can be changed after `fit`, but what was
+        are found, and not taken for other classes. A part of the unlabelled rows is not learnt
+        from, to find out which scores are usual. Can be changed after `fit`, but what was
         learnt stays as it is.
 
     rejected : object, default=-1
