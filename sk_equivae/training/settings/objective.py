@@ -87,8 +87,8 @@ class Objective(NestedSettings):
         Classifiers of the labelled rows. For tabular rows, their opinions and those of graph and
         discriminant are weighed by held-out labels, and the networks learn the result for the
         unlabelled rows. Every row, labelled or not, then has the same weight in the terms that are
-        added to the bound. With None the networks learn from their own confident predictions, as for
-        images. Not used by `partial_fit`, nor if `teacher_decay` is 0.
+        added to the bound. With None the networks learn from their own confident predictions, as
+        for images. Not used by `partial_fit`, nor if `teacher_decay` is 0.
     hidden_fraction : float in [0, 0.5] or "auto", default="auto"
         Fraction of the values of a table that is hidden from q(v|r_y,x) in training, at random.
         The bound still counts them, so that v is learnt from rows with missing values. "auto"
