@@ -14,6 +14,5 @@ was killed goes on when it is given again. Results of a tree with uncommitted ch
 `--smoke` tries a run on a slice of the data and keeps nothing. CONTRIBUTING.md tells how to add a
 data set, a method or a study.
 
-The harness imports public names of sk_equivae and `sk_equivae.model`, nothing else of it. The code
-behind a number is its fingerprint, see `fingerprint.py`.
+It imports public names of sk_equivae and `sk_equivae.model` only. `fingerprint.py` finds stale ones.
 """

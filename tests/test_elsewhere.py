@@ -64,10 +64,11 @@ def test_all_that_a_model_does(make, digits, tmp_path, kind, labels):
 def test_the_same_as_on_the_cpu(make, digits):
     X, y = digits
     y = np.where(np.arange(len(y)) < 60, y, -1)
-    here = make(max_epochs=1).fit(X, y).predict_proba(X)
+    short = {"max_epochs": 1, "lr": 1e-3}  # longer steps enlarge differences of rounding
+    here = make(**short).fit(X, y).predict_proba(X)
     with elsewhere():
-        there = make(max_epochs=1, device=DEVICE).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(there, here, rtol=1e-3, atol=1e-5)
+        there = make(**short, device=DEVICE).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(there, here, rtol=1e-4, atol=1e-6)
 
 
 def test_early_stopping(make, digits):

@@ -345,7 +345,7 @@ def test_batches_of_inference_do_not_matter(make, blobs, few, monkeypatch, size)
 def test_no_training_data_is_kept(make, blobs):
     X, y = blobs
     sizes = []
-    for n in (60, 80):  # enough rows for all layers of the maps of v
+    for n in (160, 200):  # enough rows for all layers of the maps of v
         model = make(max_epochs=1, early_stopping=True).fit(np.tile(X, (n, 1)), np.tile(y, n))
         # a label and its probabilities per row, as documented
         model.transduction_ = model.transduction_proba_ = None

@@ -126,6 +126,7 @@ BAD_FIELDS = {
         "max_classes": [0, 1.5],
         "kl_weight": [-0.1, "auto"],
         "kl_warmup": [1.5, -0.1],
+        "lr_warmup": [1.5, "long"],
         "consistency_weight": [-1],
         "prototype_weight": [-1, "large"],
         "linear_weight": [-1, "auto"],
