@@ -14,5 +14,5 @@ was killed goes on when it is given again. Results of a tree with uncommitted ch
 `--smoke` tries a run on a slice of the data and keeps nothing. CONTRIBUTING.md tells how to add a
 data set, a method or a study.
 
-It imports public names of sk_equivae and `sk_equivae.model` only. `fingerprint.py` finds stale ones.
+It imports public names of sk_equivae and `sk_equivae.model` only. What is stale: `fingerprint.py`.
 """
