@@ -24,10 +24,10 @@ from .distributed import current_world
 from .net import Adam
 from .objective import EquiVAEObjective
 from .settings import TrainingSettings
+from .summary import SOME_ROWS, STYLE_ROWS
 
 # Time of a row relative to a row in training: batch statistics, prototypes, labels and styles.
 STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.04
-SOME_ROWS, STYLE_ROWS = 16_384, 65_536
 # The same for what calibration asks about a row, if it is not measured: all rules, and the novelty.
 RULES_ASKED, NOVELTY = 0.6, 0.15
 # Rows to measure that with.

@@ -14,8 +14,8 @@ from sk_equivae.estimators.inputs import make_spec
 from sk_equivae.fitted.loop import map_batches
 from sk_equivae.model.rules import mixed_with_prior
 from sk_equivae.training.batches import TrainingRows
+from sk_equivae.training.held_out import split_validation
 from sk_equivae.training.net import EquiVAENet
-from sk_equivae.training.train import split_validation
 
 LEARNS = {"max_epochs": 20, "lr": 5e-3}
 

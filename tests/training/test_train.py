@@ -10,6 +10,7 @@ from sk_equivae import EquiVAEClassifier, Networks, Objective
 from sk_equivae.estimators.inputs import make_spec
 from sk_equivae.model.randomness import private_global_generator
 from sk_equivae.training.batches import TrainingRows
+from sk_equivae.training.held_out import set_aside, split_validation
 from sk_equivae.training.settings.plan import (
     auto_batch_size,
     auto_epochs,
@@ -17,7 +18,6 @@ from sk_equivae.training.settings.plan import (
     n_latents,
 )
 from sk_equivae.training.summary import class_means
-from sk_equivae.training.train import set_aside, split_validation
 
 
 def training_rows(X, codes):
