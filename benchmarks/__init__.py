@@ -6,6 +6,7 @@
     python -m benchmarks run few_labels --datasets digits --seeds 0 1 --data DIR
     python -m benchmarks stale                    results of code that has changed since
     python -m benchmarks run few_labels --stale   measure those again
+    python -m benchmarks stale --drop             or remove them
     python -m benchmarks report                   RESULTS.md, SEEDS.md, README's tables, plots
 
 A run is one data set, number of labels, method, setting and seed of a study. It becomes one line of

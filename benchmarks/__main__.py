@@ -10,7 +10,7 @@ import benchmarks
 import benchmarks.studies  # they register themselves
 from benchmarks.data.files import VARIABLE
 from benchmarks.registry import DATASETS, METHODS, STUDIES
-from benchmarks.results import DirtyTreeError, read
+from benchmarks.results import DirtyTreeError, read, tidy
 from benchmarks.runner import run_study, stale
 
 
@@ -34,6 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands.add_parser("report", help="rebuild all tables and plots from the results")
     old = commands.add_parser("stale", help="list results of code that has changed since")
     old.add_argument("studies", nargs="*", metavar="STUDY")
+    old.add_argument("--drop", action="store_true", help="remove them; the report has dashes then")
     commands.add_parser("list", help="list studies, data sets and methods")
     return parser
 
@@ -48,13 +49,15 @@ def list_all() -> None:
         print(f"{entry.name}: {entry.title}" + (f" ({entry.note})" if entry.note else ""))
 
 
-def list_stale(studies: Sequence[str]) -> None:
-    """Stale results by data set, labels, method and setting."""
+def list_stale(studies: Sequence[str], drop: bool) -> None:
+    """Stale results by data set, labels, method and setting; and remove them if asked to."""
     results = stale(studies)
     names = ("study", "dataset", "labels", "method", "setting", "commit")
     for group, n in Counter(tuple(str(r[name]) for name in names) for r in results).items():
         print(", ".join(group[:-1]) + f": {n} at {group[-1]}")
     print(f"{len(results)} of {sum(len(read(s)) for s in studies or STUDIES)} results are stale.")
+    for study in {result["study"] for result in results} if drop else ():
+        tidy(study, without=results)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command == "list":
         list_all()
     elif command == "stale":
-        list_stale(options["studies"])
+        list_stale(**options)
     elif command == "report":
         from benchmarks.report import write_report  # needs matplotlib
 

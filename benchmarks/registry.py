@@ -84,6 +84,7 @@ class Study:
     methods: tuple[str, ...]
     settings: dict[str, Setting] = field(default_factory=lambda: {"default": Setting()})
     n_seeds: int | None = None  # instead of what the data sets say
+    elsewhere: str = ""  # a study whose runs serve this one too, where both have them
 
 
 class Run(NamedTuple):
@@ -124,7 +125,7 @@ def study(*fields: Any, **options: Any) -> None:
     STUDIES[new.name] = new
 
 
-def runs_of(
+def all_runs_of(
     study: Study,
     datasets: Sequence[str] | None = None,
     labels: Sequence[Labels] | None = None,
@@ -132,14 +133,11 @@ def runs_of(
     settings: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
 ) -> list[Run]:
-    """The runs of a study, or those of them that were asked for.
-
-    Seed by seed, so that every line of a table is there as soon as possible.
-    """
+    """The runs that a study consists of, or those of them that were asked for."""
     for name in settings or []:
         if name not in study.settings:
             raise ValueError(f"Expected a setting of {[*study.settings]}; got {name!r}.")
-    runs = [
+    return [
         Run(study.name, name, number, each, setting, seed)
         for name in datasets or study.datasets
         for seed in (range(study.n_seeds or DATASETS[name].n_seeds) if seeds is None else seeds)
@@ -149,4 +147,14 @@ def runs_of(
         if each in (study.settings[setting].methods or [each])
         and (labels or number in (study.settings[setting].labels or [number]))
     ]
-    return sorted(runs, key=lambda run: run.seed)
+
+
+def runs_of(study: Study, **chosen: Sequence | None) -> list[Run]:
+    """Those of the runs that are not measured in another study.
+
+    Seed by seed, so that every line of a table is there as soon as possible.
+    """
+    other = all_runs_of(STUDIES[study.elsewhere]) if study.elsewhere else []
+    runs = {run[1:]: run for run in all_runs_of(study, **chosen)}
+    left = runs.keys() - {run[1:] for run in other}
+    return sorted((runs[key] for key in runs if key in left), key=lambda run: run.seed)

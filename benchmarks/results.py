@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from benchmarks.registry import METHODS, STUDIES, Run
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("torch", "scikit-learn", "skorch", "numpy")
-# Fingerprint of results that were converted from those of version 0.1.
-OLD = "0.1"
 # What may change without changing a number.
 HARMLESS = ("benchmarks/results", "docs", "*.md")
 
@@ -72,13 +70,13 @@ def append(result: Result, folder: Path = FOLDER) -> None:
             os.fsync(file.fileno())
 
 
-def tidy(study: str, folder: Path = FOLDER) -> None:
-    """Put the lines in order, and drop those that have been measured again since."""
+def tidy(study: str, folder: Path = FOLDER, without: Sequence[Result] = ()) -> None:
+    """Put the lines in order, and drop those that have been measured again since, or are given."""
     path = folder / f"{study}.jsonl"
     if not path.exists():
         return
     with locked(folder):
-        lines = map(to_line, read(study, folder))
+        lines = [to_line(result) for result in read(study, folder) if result not in without]
         with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False, suffix=".part") as file:
             file.write("".join(lines).encode())
         os.chmod(file.name, 0o644)  # a temporary file is its owner's alone

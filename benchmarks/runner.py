@@ -112,9 +112,8 @@ class Progress:
             self._learn(result)
 
     def _learn(self, result: Result) -> None:
-        if result["wall"] is not None:  # not known of some results of version 0.1
-            kind = result["dataset"], result["method"], result["setting"]
-            self.seconds.setdefault(kind, []).append(result["wall"])
+        kind = result["dataset"], result["method"], result["setting"]
+        self.seconds.setdefault(kind, []).append(result["wall"])
 
     def step(self, result: Result) -> str:
         """Note a result; a line about it."""

@@ -2,7 +2,7 @@
 
 from benchmarks import datasets, methods  # noqa: F401 (they register themselves)
 from benchmarks.data.draws import imbalanced, mislabeled, with_foreign, without_foreign
-from benchmarks.measures.errors import measure_calibration, measure_errors
+from benchmarks.measures.errors import measure_errors
 from benchmarks.measures.generation import measure_generation
 from benchmarks.measures.speed import PAIRS, measure_speed
 from benchmarks.methods import papers_way
@@ -41,15 +41,17 @@ OFF = {
     "objective__labeled_share": 0.5,
 }
 
+FEW = {name: DATASETS[name].usual_labels for name in (*IMAGES, *TABLES, *UCI_TABLES)}
+FEW |= {name: (*FEW[name], "all") for name in ("mnist", "svhn")}
+study(
+    "few_labels", "Few labels", measure_errors, FEW, ("equivae", *PEERS),
+    {"default": Setting(), "paper": EQUIVAES_PAPERS_WAY},
+)  # fmt: skip
 study(
     "paper", "The paper's two tables", measure_errors,
     {"mnist": (100, 600, 1000, 3000, "all"), "svhn": (1000, 3000, "all")},
     ("equivae", *PAPER_PEERS), {"default": Setting(), "paper": PAPERS_WAY},
-)  # fmt: skip
-study(
-    "few_labels", "Few labels", measure_errors,
-    {name: DATASETS[name].usual_labels for name in (*IMAGES, *TABLES, *UCI_TABLES)},
-    ("equivae", *PEERS), {"default": Setting(), "paper": EQUIVAES_PAPERS_WAY},
+    elsewhere="few_labels",
 )  # fmt: skip
 study(
     "more_data", "Time series and texts", measure_errors,
@@ -78,11 +80,6 @@ study(
     "generation", "What r and v hold, samples and style", measure_generation,
     {"mnist": ("all", 100), "digits": ("all",)}, ("equivae",),
     {"default": Setting(), "paper": PAPERS_WAY}, n_seeds=3,
-)  # fmt: skip
-study(
-    "calibration", "How good the probabilities are", measure_calibration,
-    {"mnist": (100,), "digits": (50, 100), "digits-rows": (50,), "cancer": (10,)},
-    ("equivae", "network", "fixmatch", "spreading", "selftraining", "logistic", "trees"),
 )  # fmt: skip
 study(
     "speed", "Speed", measure_speed, {"mnist": ("all",)}, ("equivae",),

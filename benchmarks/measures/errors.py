@@ -18,39 +18,37 @@ def error(estimator: Any, X: NDArray, y: NDArray) -> float:
 
 
 def measure_errors(job: Job) -> dict[str, Any]:
-    """Errors on test and, where there are any, validation rows, of one fit."""
-    rows, estimator = job.rows(), job.estimator()
-    figures = job.fit(estimator, rows)
-    errors, valid = {}, {}
-    for rule in by_rule(estimator):
-        errors[rule] = error(estimator, *rows.test)
-        if len(rows.valid[1]):
-            valid[rule] = error(estimator, *rows.valid)
-    return {**figures, "errors": errors, "measures": {"valid": valid} if valid else {}}
+    """Errors on test and, where there are any, validation rows, of one fit; and probabilities.
 
-
-def measure_calibration(job: Job) -> dict[str, Any]:
-    """Log-loss and expected calibration error on test rows; confidence on rows of noise.
-
-    Noise is drawn uniformly between the smallest and the largest value of each feature: a row that
-    belongs to no class should not be put into one with confidence.
+    Of these the log-loss and expected calibration error on test rows, and the confidence on noise,
+    drawn uniformly between the smallest and the largest value of each feature: a row that belongs
+    to no class should not be put into one with confidence.
     """
     rows, estimator = job.rows(), job.estimator()
     figures = job.fit(estimator, rows)
     X, y = rows.test
     noise = noise_like(rows.X, job.few(N_NOISE, 20), job.run.seed)
-    errors, measures = {}, {}
+    errors, measures, valid = {}, {}, {}
     for rule in by_rule(estimator):
-        with expected_warnings():
-            p, p_noise = estimator.predict_proba(X), estimator.predict_proba(noise)
-        codes = np.searchsorted(estimator.classes_, y)
-        errors[rule] = round(100 * float(np.mean(p.argmax(axis=1) != codes)), 4)
-        measures[rule] = {
-            "log_loss": round(log_loss(p, codes), 5),
-            "ece": round(100 * calibration_error(p, codes), 4),
-            "noise": round(100 * float(p_noise.max(axis=1).mean()), 3),
-        }
-    return {**figures, "errors": errors, "measures": measures}
+        errors[rule] = error(estimator, X, y)
+        if len(rows.valid[1]):
+            valid[rule] = error(estimator, *rows.valid)
+        if hasattr(estimator, "predict_proba"):
+            with expected_warnings():
+                p, p_noise = (probabilities(estimator, each) for each in (X, noise))
+            codes = np.searchsorted(estimator.classes_, y)
+            measures[rule] = {
+                "log_loss": round(log_loss(p, codes), 5),
+                "ece": round(100 * calibration_error(p, codes), 4),
+                "noise": round(100 * float(p_noise.max(axis=1).mean()), 3),
+            }
+    return {**figures, "errors": errors, "measures": measures | ({"valid": valid} if valid else {})}
+
+
+def probabilities(estimator: Any, X: NDArray) -> NDArray:
+    """Those of `predict_proba`; where it has none, all classes alike."""
+    p = estimator.predict_proba(X)
+    return np.where(np.isnan(p), 1 / p.shape[1], p)
 
 
 def noise_like(X: NDArray, n: int, seed: int) -> NDArray:

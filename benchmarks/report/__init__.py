@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 import benchmarks.studies  # noqa: F401 (they register themselves)
-from benchmarks.registry import STUDIES
+from benchmarks.registry import STUDIES, all_runs_of
 from benchmarks.report import sections
 from benchmarks.report.plots import PLOTS
-from benchmarks.results import FOLDER, ROOT, read
+from benchmarks.results import FOLDER, ROOT, Result, key_of, read
 
 README, MARK = ROOT / "README.md", "<!-- results: {} -->"
 RESULTS, SEEDS = ROOT / "benchmarks" / "RESULTS.md", ROOT / "benchmarks" / "SEEDS.md"
@@ -26,9 +26,16 @@ def fill(text: str, name: str, table: str) -> str:
     return pattern.sub(lambda _: f"{marks[0]}\n{table}\n{marks[1]}", text)
 
 
+def gather(study: str, folder: Path) -> list[Result]:
+    """The results of a study, with those of its runs that were measured in another one."""
+    found, other = read(study, folder), STUDIES[study].elsewhere
+    places = {run[1:-1] for run in all_runs_of(STUDIES[study])}
+    return found + [r for r in (read(other, folder) if other else []) if key_of(r)[1:-1] in places]
+
+
 def tables(folder: Path = FOLDER) -> dict[str, str]:
     """The tables of all sections, by name."""
-    return {name: s.make(read(s.study, folder)) for name, s in sections.SECTIONS.items()}
+    return {name: s.make(gather(s.study, folder)) for name, s in sections.SECTIONS.items()}
 
 
 def results_text(folder: Path = FOLDER) -> str:
@@ -66,4 +73,4 @@ def write_report(folder: Path = FOLDER, root: Path = ROOT) -> None:
     for path, text in pages.items():
         (root / path.relative_to(ROOT)).write_text(text, encoding="utf-8")
     for name, (_, draw) in PLOTS.items():
-        draw(read(name, folder), root / "docs" / f"{name}.png")
+        draw(gather(name, folder), root / "docs" / f"{name}.png")

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.job import ONE_RULE, RULES
 from benchmarks.registry import DATASETS, METHODS, STUDIES
 from benchmarks.report import tables
-from benchmarks.report.tables import DASH, MARK, OLD_ALL, Errors, Line, column_name, summary
-from benchmarks.results import OLD, Result
+from benchmarks.report.tables import DASH, Errors, Line, column_name, summary
+from benchmarks.results import Result
 from benchmarks.studies import IMAGES, TABLES, UCI_TABLES
 
 PAPER_RULES = {
@@ -31,11 +31,6 @@ GROUPS = {
 }
 MORE = {DATASETS[name].title: (name,) for name in STUDIES["more_data"].datasets}
 PAPERS = {DATASETS[name].title: (name,) for name in STUDIES["paper"].datasets}
-
-
-def noted(results: list[Result]) -> str:
-    note = tables.old_note(results)
-    return f"\n\n*{note}*" if note else ""
 
 
 def by_group(study: str, paired: bool, groups: dict[str, tuple], results: list[Result]) -> str:
@@ -58,13 +53,9 @@ def best_peers(results: list[Result]) -> str:
         peers = {line: found for line in others if (found := errors.mean(line, columns))}
         if ours and peers:
             best = min(peers, key=lambda line: float(np.mean(peers[line])))
-            pair, old = {tables.OURS: ours, best: peers[best]}, errors.old
-            marks = {line: MARK * any((line, c) in old for c in columns) for line in pair}
-            cells = [summary(found, worst=False) + marks[line] for line, found in pair.items()]
+            cells = [summary(found, worst=False) for found in (ours, peers[best])]
             rows.append([words, *cells, tables.title(errors.study, best)])
-    if len(rows) == 1:
-        return "*Not measured yet.*"
-    return tables.markdown(rows) + f"\n\n*{tables.OLD_SOME}*" * (MARK in str(rows))
+    return tables.markdown(rows) if len(rows) > 1 else "*Not measured yet.*"
 
 
 def ablation(results: list[Result]) -> str:
@@ -72,11 +63,10 @@ def ablation(results: list[Result]) -> str:
     errors = Errors("ablation", results)
     columns = errors.columns(errors.study.datasets)
     places = [(column, rule) for column in columns for rule in RULES[:2]]
-    all_old = tables.old_note(results) == OLD_ALL
     rows = [["test error, %", *(f"{column_name(c)}, {rule}" for c, rule in places)]]
     for name, setting in errors.study.settings.items():
         lines = ((Line("equivae", name, rule), column) for column, rule in places)
-        rows.append([setting.title, *(errors.cell(*line, all_old) for line in lines)])
+        rows.append([setting.title, *(errors.cell(*line) for line in lines)])
     return tables.markdown(rows) + errors.notes(columns)
 
 
@@ -85,14 +75,13 @@ def robustness(results: list[Result]) -> str:
     errors = Errors("robustness", results)
     lines = [line for line in tables.lines_of(errors.study) if line.setting == "default"]
     columns = errors.columns(errors.study.datasets)
-    all_old = tables.old_note(results) == OLD_ALL
     rows = [["test error, %", *(tables.title(errors.study, line) for line in lines)]]
     for name, setting in errors.study.settings.items():
         for column in columns:
             if column[1] in (setting.labels or [column[1]]):
                 words = ", ".join(filter(None, [column_name(column), setting.title]))
                 own = (line._replace(setting=name) for line in lines)
-                rows.append([words, *(errors.cell(line, column, all_old) for line in own)])
+                rows.append([words, *(errors.cell(line, column) for line in own)])
     return tables.markdown(rows) + errors.notes(columns)
 
 
@@ -102,15 +91,11 @@ def paper_tables(supervised: bool, results: list[Result]) -> str:
     parts = []
     for dataset in errors.study.datasets:
         columns = [c for c in errors.columns((dataset,)) if (c[1] == "all") == supervised]
-        all_old = tables.old_note(errors.of(columns)) == OLD_ALL
         corner = f"{DATASETS[dataset].title}, test error, %: measured / published"
         rows = [[corner, *(column_name(c, False) for c in columns)]]
         for line in tables.lines_of(errors.study):
             published = PUBLISHED[dataset].get(line.method, {}).get(line.rule, {})
-            cells = [
-                f"{errors.cell(line, c, all_old)} / {published.get(str(c[1]), DASH)}"
-                for c in columns
-            ]
+            cells = [f"{errors.cell(line, c)} / {published.get(str(c[1]), DASH)}" for c in columns]
             cells = [DASH if cell == f"{DASH} / {DASH}" else cell for cell in cells]
             if any(cell != DASH for cell in cells):
                 rows.append([tables.title(errors.study, line, PAPER_RULES), *cells])
@@ -133,7 +118,7 @@ def generation(results: list[Result]) -> str:
             numbers = [value for value in values if value != {}]
             cells.append(summary(numbers, 4 if "mse" in path else 2, worst=False))
         rows.append([words, *cells])
-    return tables.markdown(rows) + noted(results)
+    return tables.markdown(rows)
 
 
 CALIBRATION = {
@@ -143,24 +128,24 @@ CALIBRATION = {
 
 
 def calibration(results: list[Result]) -> str:
-    errors = Errors("calibration", results)
+    """A table a data set, of those results that tell something of the probabilities."""
+    told = [r for r in results if any("ece" in m for m in r["measures"].values())]
+    errors = Errors("few_labels", told)
     parts = []
-    for column in errors.columns(errors.study.datasets):
-        found = errors.of([column])
+    for column in [c for c in errors.columns(DATASETS) if errors.of([c])]:
         rows = [[column_name(column), "test error, %", *CALIBRATION]]
-        for line in tables.lines_of(errors.study) if found else []:
-            own = [r["measures"][line.rule] for r in found if r["method"] == line.method]
-            cells = [summary([m[key] for m in own], n) for key, n in CALIBRATION.values()]
+        for line in [line for line, own in errors.values if own == column]:
+            own = [r for r in errors.of([column]) if (r["method"], r["setting"]) == line[:2]]
+            found = [r["measures"][line.rule] for r in own if line.rule in r["measures"]]
+            cells = [summary([m[key] for m in found], n) for key, n in CALIBRATION.values()]
             rows.append([tables.title(errors.study, line), errors.cell(line, column), *cells])
-        name = f"*{rows[0][0]}: not measured yet.*"
-        parts.append(tables.markdown(rows) + errors.notes([column]) if found else name)
-    return "\n\n".join(parts)
+        parts.append(tables.markdown(rows) + errors.notes([column]))
+    return "\n\n".join(parts) or "*Not measured yet.*"
 
 
 def speed(results: list[Result]) -> str:
     """Ratios of seconds, with their quartiles and bars."""
     found = {name: (m, r) for r in results for name, m in r["measures"].items()}
-    note = tables.old_note(results)
     rows = [["ratio of seconds, measured in turns", "measured", "seconds", "threads", "bar"]]
     for name, (words, bar) in WORDS["speed"].items():
         cells = [DASH] * 3
@@ -169,11 +154,10 @@ def speed(results: list[Result]) -> str:
             text = f"{figures['ratio']:.2f}"
             if figures["lower"] is not None:
                 text += f" ({figures['lower']:.2f} to {figures['upper']:.2f})"
-            text += MARK if result["fingerprint"] == OLD and note != OLD_ALL else ""
             seconds = " / ".join(f"{s:.3g}" for s in figures["seconds"])
             cells = [text, seconds, str(result["threads"])]
         rows.append([words, *cells, bar])
-    return tables.markdown(rows) + noted(results)
+    return tables.markdown(rows)
 
 
 def seeds(study: str, results: list[Result]) -> str:
@@ -185,7 +169,6 @@ def seeds(study: str, results: list[Result]) -> str:
         for line in sorted(lines, key=lambda line: ([*METHODS].index(line.method), line)):
             by_seed = sorted(errors.values[line, column].items())
             text = ", ".join(f"{seed}: {error:.2f}" for seed, error in by_seed)
-            text += MARK if (line, column) in errors.old else ""
             name = tables.title(errors.study, line)
             rows.append([DATASETS[column[0]].title, str(column[1]), name, text])
     return tables.markdown(rows) if len(rows) > 1 else ""
@@ -215,7 +198,7 @@ SECTIONS: dict[str, Section] = {
     "ablation": Section("ablation", STUDIES["ablation"].title, ablation),
     "robustness": Section("robustness", STUDIES["robustness"].title, robustness),
     "generation": Section("generation", STUDIES["generation"].title, generation),
-    "calibration": Section("calibration", STUDIES["calibration"].title, calibration),
+    "calibration": Section("few_labels", "How good the probabilities are", calibration),
     "supervised": Section("paper", PAPER + "Table 1", partial(paper_tables, True), "paper"),
     "semi_supervised": Section("paper", PAPER + "Table 2", partial(paper_tables, False)),
     "paper_paired": Section(

@@ -8,11 +8,9 @@ from scipy import stats
 
 from benchmarks.job import ONE_RULE, RULES
 from benchmarks.registry import DATASETS, METHODS, STUDIES, Labels, Study
-from benchmarks.results import OLD, Result
+from benchmarks.results import Result
 
-DASH, MARK = "-", "°"
-OLD_ALL = "All of it was measured with version 0.1."
-OLD_SOME = f"{MARK} measured with version 0.1."
+DASH = "-"
 
 Column = tuple[str, Labels]  # data set and number of labels
 
@@ -70,12 +68,6 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([text[0], "|---" * len(rows[0]) + "|", *text[1:]])
 
 
-def old_note(results: Iterable[Result]) -> str:
-    """What is to be said if results are of version 0.1."""
-    is_old = [result["fingerprint"] == OLD for result in results]
-    return "" if not any(is_old) else OLD_ALL if all(is_old) else OLD_SOME
-
-
 def lines_of(study: Study) -> list[Line]:
     """All lines that a study has, measured or not."""
     return [
@@ -104,13 +96,11 @@ class Errors:
     def __init__(self, study: str, results: Sequence[Result]):
         self.study, self.results = STUDIES[study], results
         self.values: dict[tuple[Line, Column], dict[int, float]] = {}
-        self.old: set[tuple[Line, Column]] = set()
         for result in results:
             for rule, error in result["errors"].items():
                 line = Line(result["method"], result["setting"], rule)
                 place = line, (result["dataset"], result["labels"])
                 self.values.setdefault(place, {})[result["seed"]] = error
-                self.old |= {place} if result["fingerprint"] == OLD else set()
 
     def columns(self, datasets: Iterable[str]) -> list[Column]:
         """Those that the study has or that have been measured, in order."""
@@ -125,10 +115,8 @@ class Errors:
     def of(self, columns: Sequence[Column]) -> list[Result]:
         return [r for r in self.results if (r["dataset"], r["labels"]) in columns]
 
-    def cell(self, line: Line, column: Column, all_old: bool = False) -> str:
-        by_seed = self.values.get((line, column), {})
-        mark = MARK if (line, column) in self.old and not all_old else ""
-        return summary(list(by_seed.values())) + mark
+    def cell(self, line: Line, column: Column) -> str:
+        return summary([*self.values.get((line, column), {}).values()])
 
     def mean(self, line: Line, columns: Sequence[Column]) -> list[float]:
         """The means over columns, for the seeds that have them all."""
@@ -149,17 +137,16 @@ class Errors:
     def seconds(self, line: Line, columns: Sequence[Column]) -> str:
         """The mean time of a fit, or a dash."""
         own = (r for r in self.of(columns) if (r["method"], r["setting"]) == line[:2])
-        walls = [r["wall"] for r in own if r["wall"] is not None]
+        walls = [r["wall"] for r in own]
         return f"{np.mean(walls):.1f}" if walls else DASH
 
     def notes(self, columns: Sequence[Column]) -> str:
-        """What must be said below a table: of data sets, methods, results and versions."""
+        """What must be said below a table: of data sets, methods and results."""
         there = self.of(columns)
         texts = [DATASETS[name].note for name, _ in columns]
         texts += [METHODS[n].note for n in METHODS if any(r["method"] == n for r in there)]
         texts += [note for r in there for note in r.get("note", "").split("; ")]
         said = [f"{text[0].upper()}{text[1:]}." for text in dict.fromkeys(texts) if text]
-        said += filter(None, [old_note(there)])
         return "\n\n*" + " ".join(said).replace("|", "\\|") + "*" if said else ""
 
     def table(self, corner: str, datasets: Sequence[str]) -> str:
@@ -168,12 +155,11 @@ class Errors:
         there, several = self.of(columns), len(datasets) > 1
         if not there:
             return f"*{corner}: not measured yet.*"
-        all_old = old_note(there) == OLD_ALL
         head = [f"{corner}, test error, %", *(column_name(c, several) for c in columns)]
         rows = [[*head, *["mean", "mean rank"] * several, "fit, s"]]
         ranks = self.ranks(columns)
         for line in lines_of(self.study):
-            cells = [self.cell(line, column, all_old) for column in columns]
+            cells = [self.cell(line, column) for column in columns]
             cells += [summary(self.mean(line, columns)), ranks.get(line, DASH)] * several
             rows.append([title(self.study, line), *cells, self.seconds(line, columns)])
         return markdown(rows) + self.notes(columns)

@@ -8,7 +8,7 @@ from benchmarks import fingerprint as module
 from benchmarks.__main__ import main
 from benchmarks.fingerprint import fingerprint
 from benchmarks.registry import STUDIES, Run, runs_of
-from benchmarks.results import ROOT, read
+from benchmarks.results import ROOT, read, tidy
 from benchmarks.runner import run_study, stale
 
 IRIS = {"datasets": ["iris"], "seeds": [0]}
@@ -82,7 +82,7 @@ def test_everything_depends_on_its_rows(change):
 
 
 def test_settings_and_options_count():
-    ablation = runs_of(STUDIES["ablation"], ["digits"], seeds=[0])
+    ablation = runs_of(STUDIES["ablation"], datasets=["digits"], seeds=[0])
     assert len({fingerprint(run) for run in ablation}) == len(ablation)
     usual = Run("few_labels", "digits", 50, "svc", "default", 0)
     assert fingerprint(usual) == fingerprint(usual._replace(seed=1, labels=100))
@@ -102,6 +102,13 @@ def test_stale_results_are_measured_again(tmp_path, monkeypatch):
     run_study("few_labels", smoke=True, folder=tmp_path, again=True)
     assert not stale(["few_labels"], tmp_path)
     assert len(path.read_text().splitlines()) == 2
+
+
+def test_stale_results_are_dropped(tmp_path):
+    run_study("few_labels", smoke=True, folder=tmp_path, methods=["svc", "logistic"], **IRIS)
+    first, second = read("few_labels", tmp_path)
+    tidy("few_labels", tmp_path, without=[first])
+    assert read("few_labels", tmp_path) == [second]
 
 
 def test_result_of_something_unknown_is_stale(tmp_path):
