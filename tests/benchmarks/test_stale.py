@@ -7,7 +7,7 @@ import pytest
 from benchmarks import fingerprint as module
 from benchmarks.__main__ import main
 from benchmarks.fingerprint import fingerprint
-from benchmarks.registry import STUDIES, Run, runs_of
+from benchmarks.registry import STUDIES, Run, all_runs_of, runs_of
 from benchmarks.results import ROOT, read, tidy
 from benchmarks.runner import run_study, stale
 
@@ -20,7 +20,8 @@ def prints():
         function.cache_clear()
     found = {}
     for study, dataset, labels in ("paper", "mnist", 100), ("few_labels", "vowel", 55):
-        for run in runs_of(STUDIES[study], [dataset], [labels], settings=["default"], seeds=[0]):
+        place = {"datasets": [dataset], "labels": [labels], "settings": ["default"], "seeds": [0]}
+        for run in all_runs_of(STUDIES[study], **place):
             found[run.method] = fingerprint(run)
     return found
 
