@@ -53,17 +53,19 @@ def idx_set(name: str, openml: str, folder: Path | None) -> Split:
     return hold_out(found, MNIST_VALID)
 
 
-@dataset("mnist", "MNIST", n_classes=10, labels_per_class=(1, 2, 5, 10, 60, 100, 300), n_seeds=5)
+@dataset("mnist", "MNIST", n_classes=10, labels_per_class=(1, 2, 5, 10, 60, 100, 300), n_seeds=5,
+         has_images=True)  # fmt: skip
 def mnist(folder: Path | None, rng: Rng) -> Split:
     return idx_set("mnist", "mnist_784", folder)
 
 
-@dataset("fashion", "Fashion-MNIST", n_classes=10, labels_per_class=(10, 100), n_seeds=5)
+@dataset("fashion", "Fashion-MNIST", n_classes=10, labels_per_class=(10, 100), n_seeds=5,
+         has_images=True)  # fmt: skip
 def fashion(folder: Path | None, rng: Rng) -> Split:
     return idx_set("fashion", "Fashion-MNIST", folder)
 
 
-@dataset("svhn", "SVHN", n_classes=10, labels_per_class=(100, 300), n_seeds=3)
+@dataset("svhn", "SVHN", n_classes=10, labels_per_class=(100, 300), n_seeds=3, has_images=True)
 def svhn(folder: Path | None, rng: Rng) -> Split:
     return svhn_split(folder)
 
@@ -83,7 +85,7 @@ def svhn_split(folder: Path | None) -> Split:
     return hold_out(found[0], SVHN_VALID, found[1])
 
 
-@dataset("digits", "digits 8x8", n_classes=10, labels_per_class=(5, 10))
+@dataset("digits", "digits 8x8", n_classes=10, labels_per_class=(5, 10), has_images=True)
 def digits(folder: Path | None, rng: Rng) -> Split:
     X, y = load_digits(return_X_y=True)
     return split_rows(X.reshape(-1, 8, 8) / 16, y, rng)

@@ -2,7 +2,8 @@
 
 They cover the data set's loader, the draw of labels, the method's factory, the setting's parameters
 and the measurement; all of `benchmarks` that these use; and the modules of sk_equivae that any of
-them uses, with what those import. Comments, docstrings, annotations and decorators do not count.
+them uses, with what those import, if data of this kind needs it. Comments, docstrings, annotations
+and decorators do not count.
 """
 
 import ast
@@ -20,6 +21,14 @@ OWN, PACKAGE = "benchmarks", "sk_equivae"
 # The rooms of the package that decide numbers; pictures and files do not, nor texts of docstrings.
 ROOMS = ("model", "fitted", "training", "estimators", "generation", "presets", "datasets")
 NO_CODE = {"sk_equivae.estimators.documentation"}
+# What only tables use, or only images: a change there leaves the figures of the others as they are.
+OF_TABLES = frozenset(
+    f"sk_equivae.training.pseudo_labels.{name}" for name in ("discriminant", "experts", "pooling")
+)
+OF_IMAGES = frozenset(
+    f"sk_equivae.{name}"
+    for name in ("model.residual", "training.pictures", "training.pseudo_labels.gradients")
+)
 # Types and plumbing; of the latter, what turns a data set into rows counts.
 IGNORED, ROWS_OF_A_JOB = {"benchmarks.registry", "benchmarks.job"}, {"prepare", "view"}
 IGNORED_FIELDS = {"decorator_list", "annotation", "returns", "type_comment", "kind", "ctx"}
@@ -32,25 +41,26 @@ def fingerprint(run: Run) -> str:
     flags = (method.takes_images, method.labeled_only, method.max_labeled, method.max_unlabeled)
     things = [dataset.load, setting.draw or balanced, method.make, study.measure, prepare]
     things += [setting.parameters, *flags, dataset.has_units]
-    return _hash("\n".join(map(_of_value, things)))
+    unused = OF_TABLES if dataset.has_images else OF_IMAGES
+    return _hash("\n".join(_of_value(thing, unused) for thing in things))
 
 
-def _of_value(value: Any) -> str:
+def _of_value(value: Any, unused: frozenset[str]) -> str:
     """Of a function or class of ours, a partial of one, or a plain value."""
     if isinstance(value, partial):
         given = (value.func, *value.args, *sorted(value.keywords.items()))
-        return "\n".join(map(_of_value, given))
+        return "\n".join(_of_value(each, unused) for each in given)
     module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
     is_ours = bool(name) and module.partition(".")[0] == OWN
-    return digest_of(module, name) if is_ours else name or repr(value)
+    return digest_of(module, name, unused) if is_ours else name or repr(value)
 
 
 @cache
-def digest_of(module: str, name: str) -> str:
+def digest_of(module: str, name: str, unused: frozenset[str]) -> str:
     """Of a definition at the top of a module of ours, and of all that it uses."""
     parts: dict[str, str] = {}
     _visit(module, name, parts)
-    return _hash("\n".join(f"{key}: {parts[key]}" for key in sorted(parts)))
+    return _hash("\n".join(f"{key}: {parts[key]}" for key in sorted(parts.keys() - unused)))
 
 
 def _visit(module: str, name: str, parts: dict[str, str]) -> None:

@@ -31,6 +31,7 @@ class DataSet:
     n_classes: int
     labels_per_class: tuple[int, ...] = (5,)  # what is usually measured
     n_seeds: int = 10  # likewise; fewer where a fit takes minutes
+    has_images: bool = False
     has_units: bool = False  # methods that go by distances standardise the features
     note: str = ""
 

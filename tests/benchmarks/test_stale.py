@@ -1,7 +1,11 @@
 """A result is stale if, and only if, the code behind it has changed."""
 
+import inspect
 import shutil
+import sys
+from importlib import import_module
 
+import numpy as np
 import pytest
 
 from benchmarks import fingerprint as module
@@ -10,20 +14,22 @@ from benchmarks.fingerprint import fingerprint
 from benchmarks.registry import STUDIES, Run, all_runs_of, runs_of
 from benchmarks.results import ROOT, read, tidy
 from benchmarks.runner import run_study, stale
+from sk_equivae import EquiVAEClassifier, Objective
 
 IRIS = {"datasets": ["iris"], "seeds": [0]}
+VOWEL = "equivae on vowel"
 
 
 def prints():
-    """The fingerprint of each method of two studies."""
+    """The fingerprint of each method of two studies, of EquiVAE on images and on a table."""
     for function in (module.digest_of, module._closure, module._tree, module._names):
         function.cache_clear()
     found = {}
-    for study, dataset, labels in ("paper", "mnist", 100), ("few_labels", "vowel", 55):
-        place = {"datasets": [dataset], "labels": [labels], "settings": ["default"], "seeds": [0]}
+    for study in "paper", "few_labels":
+        place = {"datasets": ["mnist"], "labels": [100], "settings": ["default"], "seeds": [0]}
         for run in all_runs_of(STUDIES[study], **place):
             found[run.method] = fingerprint(run)
-    return found
+    return found | {VOWEL: fingerprint(Run("few_labels", "vowel", 55, "equivae", "default", 0))}
 
 
 @pytest.fixture
@@ -48,7 +54,8 @@ def change(tmp_path, monkeypatch):
     prints()
 
 
-NETWORKS = {"equivae", "equivae-neural", "network", "fixmatch", "m2", "m1m2", "siddharth", "aae"}
+EQUIVAE = {"equivae", VOWEL, "equivae-neural"}
+NETWORKS = {*EQUIVAE, "network", "fixmatch", "m2", "m1m2", "siddharth", "aae"}
 
 
 def test_comments_and_docstrings_do_not_count(change):
@@ -63,8 +70,7 @@ def test_comments_and_docstrings_do_not_count(change):
     "name, old, new, methods",
     [
         ("sk_equivae/model/networks.py", "MAX_GRID = 2\n", "MAX_GRID = 3\n", NETWORKS),
-        ("sk_equivae/training/terms.py", "def log_q_y(", "def log_p_y(",
-         {"equivae", "equivae-neural"}),
+        ("sk_equivae/training/terms.py", "def log_q_y(", "def log_p_y(", EQUIVAE),
         ("sk_equivae/training/pictures.py", "math.radians(", "float(",
          {"equivae", "equivae-neural", "network", "fixmatch"}),
         ("benchmarks/peers/vae.py", "KL_WARMUP = 0.4", "KL_WARMUP = 0.5", {"m1m2"}),
@@ -75,6 +81,39 @@ def test_comments_and_docstrings_do_not_count(change):
 )  # fmt: skip
 def test_code_counts_for_those_who_use_it(change, name, old, new, methods):
     assert change(name, old, new) == methods
+
+
+def test_tables_alone_are_stale_if_what_only_they_use_has_changed(change):
+    name = "sk_equivae/training/pseudo_labels/pooling.py"
+    assert change(name, "LEAST_GAIN = 0.25", "LEAST_GAIN = 0.5") == {VOWEL}
+
+
+def test_images_do_not_depend_on_what_only_tables_use():
+    rng = np.random.RandomState(0)
+    X, y = rng.uniform(size=(40, 8, 8)), np.repeat([0, 1, -1, -1], 10)
+    found = [
+        EquiVAEClassifier(objective=objective, max_epochs=1, random_state=0).fit(X, y).prototypes_
+        for objective in (Objective(), Objective(experts=None, discriminant=None))
+    ]
+    np.testing.assert_array_equal(*found)
+
+
+def test_tables_do_not_use_what_is_for_images():
+    files = {inspect.getfile(import_module(name)) for name in module.OF_IMAGES}
+    called = set()
+
+    def note(frame, event, argument):
+        called.add(frame.f_code.co_filename)
+
+    rng = np.random.RandomState(0)
+    X, y = rng.uniform(size=(40, 3)), np.repeat([0, 1, -1, -1], 10)
+    sys.setprofile(note)
+    try:
+        EquiVAEClassifier(max_epochs=1, random_state=0).fit(X, y).predict(X)
+    finally:
+        sys.setprofile(None)
+    assert inspect.getfile(EquiVAEClassifier.fit) in called
+    assert not called & files
 
 
 def test_everything_depends_on_its_rows(change):
