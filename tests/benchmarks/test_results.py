@@ -80,7 +80,7 @@ def test_goes_on_after_a_kill(tmp_path, capsys):
 
 def test_time_left(tmp_path):
     runs = runs_of(STUDIES["few_labels"], **CHOSEN)
-    progress = Progress(runs, [line(wall=None), line(wall=100.0)], jobs=2)
+    progress = Progress(runs, [line(wall=50.0), line(wall=150.0)], jobs=2)
     assert progress.left() == "; about 3.3 min left"
     text = progress.step(line(wall=100.0))
     assert text.startswith("[1/4] few_labels: iris, 15 labels, svc, default, seed 0: predict 1.00%")

@@ -13,7 +13,7 @@ from benchmarks.runner import run_study
 
 # The cheapest that shows every kind of method, setting and measurement of a study.
 LINES = {
-    "paper": {"datasets": ["mnist"], "labels": [100], "methods": ["equivae", "m1m2"]},
+    "paper": {"datasets": ["mnist"], "labels": [100], "methods": ["network", "m1m2"]},
     "few_labels": {"datasets": ["iris"], "methods": ["equivae", "fixmatch", "svc", "trees"]},
     "more_data": {"datasets": ["texts"], "labels": [40], "methods": ["equivae", "logistic"]},
     "ablation": {"datasets": ["digits-rows"], "settings": ["default", "graph", "batch_norm"]},
