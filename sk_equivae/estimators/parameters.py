@@ -109,8 +109,9 @@ class Parameters(NestedSettings):
 
     predict_with : {"prototype", "posterior", "likelihood"}, default="prototype"
         **Answers.** How class probabilities are computed: by softmax(-||f_inv(x) - r_y||^2), by
-        q(y|x), or from the bound on log p(x, y) (Eq. 4). Each is divided by its number in
-        `temperature_` before the softmax. Can be changed after `fit`.
+        q(y|x), or from the bound on log p(x, y) (Eq. 4), in which p(v) is replaced by the
+        distribution of v within the class unless `Objective(calibrate=False)`. Each is divided by
+        its number in `temperature_` before the softmax. Can be changed after `fit`.
 
     representation : {"invariant", "equivariant", "both", "latent"}, default="invariant"
         **Answers.** What `transform` returns: f_inv(x), v relative to its class, or both side by

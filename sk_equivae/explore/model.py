@@ -148,6 +148,7 @@ def _classes(estimator: Any) -> Description:
         "prototypes": to_base64(fitted.prototypes[known]),
         "v_mean": to_base64(fitted.v_mean[known]),
         "v_lower": to_base64(np.linalg.cholesky(fitted.v_covariance[known])),
+        "style_weight": getattr(fitted, "style_weight", None),  # of the likelihood rule
     }
 
 

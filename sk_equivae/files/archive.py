@@ -20,7 +20,7 @@ from .atomic import write_whole
 from .errors import ArchiveError
 
 FORMAT = "sk_equivae"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 # Limits of what a model can be. A file beyond them was made to exhaust memory or the parser.
 MAX_HEADER = 32 * 2**20
 MAX_TENSORS = 10_000

@@ -9,8 +9,17 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ..model.distributions import ClassNormal
 from ..model.module import EquiVAEModule
-from ..model.rules import RULES, Scaling, class_logits, mixed_with_prior
+from ..model.rules import (
+    RULES,
+    Scaling,
+    Styles,
+    class_logits,
+    mixed_with_prior,
+    terms_by_class,
+    to_float64,
+)
 from .compact import Positions, code_dtype
 from .loop import BATCH_SIZE, map_batches
 from .novelty import Novelty, statistics
@@ -57,6 +66,9 @@ class FittedModel:
         q(y | x): it has learnt them.
     temperature : mapping of str to float
         For each rule, the number that unnormalised log-probabilities are divided by.
+    style_weight : float or None
+        Weight of the divergence from p(v|y) in the likelihood rule; see `rules.bound_by_class`.
+        With None the rule goes by p(v), as in the paper.
     region : Region or None
         Where the training rows are; None if probabilities do not depend on it.
     novelty : Novelty or None
@@ -82,6 +94,7 @@ class FittedModel:
     relative: RelativeStyles = field(repr=False)
     class_weight: NDArray[np.float64] | None = field(default=None, repr=False)
     temperature: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RULES, 1.0))
+    style_weight: float | None = None
     region: Region | None = field(default=None, repr=False)
     novelty: Novelty | None = field(default=None, repr=False)
     background: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
@@ -156,8 +169,36 @@ class FittedModel:
     def class_logits(self, x: Tensor, rule: str) -> Tensor:
         """Return unnormalised class log-probabilities of normalised rows, in float64 on the CPU."""
         prototypes, log_prior, trained = self.with_background()
-        scaling = self.scaling(rule)
-        return class_logits(self.module, x, prototypes, log_prior, rule, trained, scaling)
+        scaling, styles = self.scaling(rule), self.styles
+        return class_logits(self.module, x, prototypes, log_prior, rule, trained, scaling, styles)
+
+    @property
+    def styles(self) -> Styles | None:
+        """What the likelihood rule knows of v in the classes of training; None if nothing."""
+        return None if self.style_weight is None else Styles(self.p_v, self.style_weight)
+
+    @property
+    def p_v(self) -> ClassNormal:
+        """p(v|y) of the classes of training, by their moments; p(v) for rows of no class."""
+        n_background, d = len(self.background), self.module.n_latents[1]
+        mean = np.concatenate([self.v_mean[self.trained], np.zeros((n_background, d))])
+        unit = np.tile(np.eye(d), (n_background, 1, 1))
+        covariance = np.concatenate([self.v_covariance[self.trained], unit])
+        whitening = np.linalg.inv(np.linalg.cholesky(covariance))
+        return ClassNormal(self.tensor(mean), self.tensor(whitening))
+
+    def likelihood_terms(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return log p(x|r_y,v) + log p(y), and KL[q(v|r_y,x) || p(v|y)].
+
+        One value per row and class, in float64 and on the CPU, for models whose classes all are
+        classes of training.
+        """
+        n_classes = len(self.classes)
+        prototypes, log_prior, _ = self.with_background()
+        terms = terms_by_class(self.module, x, prototypes.nan_to_num(), self.p_v)
+        density = to_float64(terms.reconstruction + log_prior)[:, :n_classes]
+        missing = torch.from_numpy(~self.has_prototype)
+        return density.masked_fill(missing, -torch.inf), to_float64(terms.kl_v)[:, :n_classes]
 
     def scaling(self, rule: str) -> Scaling:
         """Return the weights of the classes, and the temperatures of the prototypes and a rule."""
@@ -323,7 +364,11 @@ class FittedModel:
         module.to(weights["decoder.log_scale"].dtype).load_state_dict(weights)
         fields = {name: value for name, value in state.items() if name != "weights"}
         # a model of an older version has no temperatures
-        later = {"temperature": dict.fromkeys(RULES, 1.0), "background": np.zeros((0, 0))}
+        later = {
+            "temperature": dict.fromkeys(RULES, 1.0),
+            "style_weight": None,
+            "background": np.zeros((0, 0)),
+        }
         self.__dict__.update(later | fields, module=for_inference(module))
 
 

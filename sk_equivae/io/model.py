@@ -71,6 +71,7 @@ def encode_model(model: FittedModel) -> tuple[dict[str, Any], Tensors]:
         },
         "classes": encode_labels(model.classes),
         "temperature": dict(model.temperature),
+        "style_weight": model.style_weight,
         "background_prior": model.background_prior,
     }
     return manifest, tensors
@@ -144,6 +145,8 @@ def _decode_parts(manifest: dict[str, Any], tensors: Tensors) -> dict[str, Any]:
             parts[part] = cls(*(tensors[f"{part}.{name}"] for name in names))
     if "temperature" in manifest:
         parts["temperature"] = {rule: float(manifest["temperature"][rule]) for rule in RULES}
+    if manifest.get("style_weight") is not None:
+        parts["style_weight"] = float(manifest["style_weight"])
     if "background" in tensors:
         parts["background"] = tensors["background"]
         parts["background_prior"] = float(manifest["background_prior"])
@@ -268,6 +271,8 @@ def _check_arrays(model: FittedModel) -> None:
 def _check_parts(model: FittedModel) -> None:
     """Raise unless temperatures, region and novelty are possible ones."""
     finite = [np.asarray(list(model.temperature.values())), np.asarray(model.background_prior)]
+    if model.style_weight is not None:
+        finite[0] = np.append(finite[0], model.style_weight)
     n_inputs = math.prod(model.module.input_shape)
     if model.region is not None:
         n_components = len(model.region.variances)

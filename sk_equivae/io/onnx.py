@@ -24,9 +24,9 @@ from ..files.atomic import write_whole
 from ..fitted.model import FittedModel
 from ..fitted.rows import RowSpec
 from ..model.bounds import LatentTerms, labeled_elbo
-from ..model.distributions import kl_v, likelihood_x
+from ..model.distributions import kl_v, kl_within_class, likelihood_x
 from ..model.module import EquiVAEModule
-from ..model.rules import class_logits
+from ..model.rules import Styles, class_logits
 from .float64 import for_float64
 from .relative import relative_to_class
 
@@ -54,8 +54,8 @@ class _Bounds:
     row and a class are one batch.
     """
 
-    def __init__(self, module: EquiVAEModule, r: Tensor, log_prior: Tensor):
-        self.module, self.r, self.log_prior = module, r, log_prior
+    def __init__(self, module: EquiVAEModule, r: Tensor, log_prior: Tensor, styles: Styles | None):
+        self.module, self.r, self.log_prior, self.styles = module, r, log_prior, styles
         self.f_inv = module.f_inv
 
     def classify(self, x: Tensor, f_inv: Tensor) -> Tensor:
@@ -71,7 +71,11 @@ class _Bounds:
         # in float64: onnxruntime's sums of many features are less exact than PyTorch's
         output, scale = module.decoder(r, q_v.mean).double(), module.decoder.scale.double()
         p_x = likelihood_x(module.likelihood, output, scale)
-        terms = LatentTerms(p_x.log_prob(each_class(x).double()), kl_v(q_v))
+        kl = kl_v(q_v)
+        if self.styles is not None:
+            codes = torch.arange(n_classes).repeat(n_rows)
+            kl = self.styles.weight * kl_within_class(q_v, self.styles.p_v, codes)
+        terms = LatentTerms(p_x.log_prob(each_class(x).double()), kl)
         return labeled_elbo(terms, self.log_prior.repeat(n_rows)).unflatten(0, (-1, n_classes))
 
 
@@ -109,7 +113,8 @@ class _FromRows(nn.Module):
         if self.rule != "likelihood":
             return model.class_logits(x, self.rule)
         prototypes, log_prior, trained = model.with_background()
-        bounds = _Bounds(model.module, prototypes.nan_to_num()[trained], log_prior[trained])
+        r = prototypes.nan_to_num()[trained]
+        bounds = _Bounds(model.module, r, log_prior[trained], model.styles)
         module = cast(EquiVAEModule, bounds)
         scaling = model.scaling(self.rule)
         return class_logits(module, x, prototypes, log_prior, "posterior", trained, scaling)
@@ -226,6 +231,7 @@ def make_onnx(
         "representation": representation,
         "classes": json.dumps(model.classes.tolist(), default=str),
         "temperature": json.dumps(dict(model.temperature)),
+        "style_weight": json.dumps(model.style_weight),
         "offset": json.dumps(offset),
         "versions": json.dumps(
             {

@@ -6,6 +6,7 @@ q(v | r_y, x)          :func:`posterior_v`, a diagonal normal (Eq. 3)
 p(x | r_y, v)          :func:`likelihood_x`, independent features
 KL[q(v | ...) || p(v)] :func:`kl_v`
 its dimensions         :func:`kl_v_dims`
+KL[q(v | ...) || p(v|y)] :func:`kl_within_class`, p(v|y) fitted to each class
 KL[q(y | x) || p(y)]   :func:`kl_y`
 =====================  =====================================================
 
@@ -14,6 +15,7 @@ it in `LIKELIHOODS`.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -120,6 +122,56 @@ def kl_v_dims(q_v: Distribution) -> Tensor:
     prior = prior_v(q_v.mean)
     assert isinstance(prior, Independent)
     return kl_divergence(q_v.base_dist, prior.base_dist)
+
+
+class ClassNormal(NamedTuple):
+    """p(v|y): normal distributions, one per class, fitted to v within the class.
+
+    Attributes
+    ----------
+    mean : Tensor of shape (n_classes, n_equivariant)
+        Their means.
+    whitening : Tensor of shape (n_classes, n_equivariant, n_equivariant)
+        The inverses of the Cholesky factors of their covariances.
+    """
+
+    mean: Tensor
+    whitening: Tensor
+
+
+def kl_within_class(q_v: Distribution, p_v: ClassNormal, codes: Tensor) -> Tensor:
+    r"""Return :math:`D_{KL}[q(v|r_y, x) || p(v|y)]`, one value per row.
+
+    torch's own divergence of two multivariate normals solves triangular systems, which cannot be
+    exported to ONNX.
+
+    Parameters
+    ----------
+    q_v : Distribution of shape (n,)
+        q(v | r_y, x) of rows.
+    p_v : ClassNormal
+        p(v|y) of all classes.
+    codes : Tensor of shape (n,)
+        The class y of each row.
+
+    Returns
+    -------
+    kl : Tensor of shape (n,)
+        The divergence.
+
+    Examples
+    --------
+    >>> import torch
+    >>> q_v = posterior_v(torch.ones(1, 2), torch.zeros(1, 2))
+    >>> unit = ClassNormal(torch.zeros(1, 2), torch.eye(2)[None])
+    >>> kl_within_class(q_v, unit, torch.tensor([0])), kl_v(q_v)
+    (tensor([1.]), tensor([1.]))
+    """
+    whitening = p_v.whitening[codes]  # (n, n_equivariant, n_equivariant)
+    away = (whitening @ (q_v.mean - p_v.mean[codes])[:, :, None]).square().sum(dim=(1, 2))
+    spread = (whitening.square() * q_v.variance[:, None]).sum(dim=(1, 2))
+    scale = whitening.diagonal(dim1=1, dim2=2).log() + q_v.stddev.log()
+    return 0.5 * (away + spread - scale.shape[1]) - scale.sum(dim=1)
 
 
 def kl_y(q_y: Tensor, log_prior: Tensor) -> Tensor:

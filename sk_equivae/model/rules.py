@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 
-from .bounds import labeled_elbo, latent_terms
+from .bounds import LatentTerms, labeled_elbo
+from .distributions import ClassNormal, kl_v, kl_within_class
 from .module import EquiVAEModule
 
 RULES = ("prototype", "posterior", "likelihood")
@@ -63,8 +65,64 @@ def prototype_logits(f_inv: Tensor, prototypes: Tensor) -> Tensor:
     return -(f_inv[:, None] - prototypes).square().sum(dim=2)  # (n, n_classes, n_invariant) before
 
 
-def bound_by_class(module: EquiVAEModule, x: Tensor, r: Tensor, log_prior: Tensor) -> Tensor:
-    """Return the bound on log p(x, y) per class (Eq. 4), at the mean of q(v | r_y, x).
+class Styles(NamedTuple):
+    r"""What the likelihood rule has learnt of v: p(v|y), and the weight of its divergence.
+
+    The features of a row are not independent given r_y and v, so that log p(x|r_y,v), their sum,
+    says the same several times. The weight :math:`\kappa` makes up for that; see `bound_by_class`.
+    """
+
+    p_v: ClassNormal
+    weight: float
+
+
+def terms_by_class(
+    module: EquiVAEModule, x: Tensor, r: Tensor, p_v: ClassNormal | None = None
+) -> LatentTerms:
+    """Return the terms of the bound per class, at the mean of q(v | r_y, x).
+
+    Parameters
+    ----------
+    module : EquiVAEModule
+        The networks.
+    x : Tensor of shape (n, *input_shape)
+        The rows.
+    r : Tensor of shape (n_classes, n_invariant)
+        r_y of each class.
+    p_v : ClassNormal, optional
+        p(v|y) of these classes, in place of p(v).
+
+    Returns
+    -------
+    terms : LatentTerms of shape (n, n_classes)
+        One value per row and class.
+    """
+    h = module.equivariant.embed(x)
+    terms = []
+    for code, r_y in enumerate(r):
+        r_y = r_y.expand(len(x), -1)
+        q_v = module.equivariant(h, r_y)
+        kl = kl_of(q_v, p_v, torch.full((len(x),), code, device=x.device))
+        terms.append((module.decode(r_y, q_v.mean).log_prob(x), kl))
+    return LatentTerms(*(torch.stack(term, dim=1) for term in zip(*terms, strict=True)))
+
+
+def kl_of(q_v: Distribution, p_v: ClassNormal | None, codes: Tensor) -> Tensor:
+    """Return the divergence of q(v | r_y, x) from p(v|y), or from p(v) if there is none."""
+    return kl_v(q_v) if p_v is None else kl_within_class(q_v, p_v, codes)
+
+
+def bound_by_class(
+    module: EquiVAEModule, x: Tensor, r: Tensor, log_prior: Tensor, styles: Styles | None = None
+) -> Tensor:
+    r"""Return the bound on log p(x, y) per class (Eq. 4), at the mean of q(v | r_y, x).
+
+    With styles, p(v|y) takes the place of p(v), and its divergence has a weight:
+
+    .. math:: \log p(x|r_y, v) - \kappa \, D_{KL}[q(v|r_y,x) || p(v|y)] + \log p(y)
+
+    A row that is encoded with a wrong r_y is often decoded well, but from a v that is unusual
+    in that class.
 
     Parameters
     ----------
@@ -76,18 +134,17 @@ def bound_by_class(module: EquiVAEModule, x: Tensor, r: Tensor, log_prior: Tenso
         r_y of each class.
     log_prior : Tensor of shape (n_classes,)
         log p(y).
+    styles : Styles, optional
+        p(v|y) of these classes, and the weight.
 
     Returns
     -------
     bound : Tensor of shape (n, n_classes)
         One value per row and class.
     """
-    h = module.equivariant.embed(x)
-    bounds = []
-    for r_y, log_p_y in zip(r, log_prior, strict=True):
-        terms = latent_terms(module, x, h, r_y.expand(len(x), -1))
-        bounds.append(labeled_elbo(terms, log_p_y))
-    return torch.stack(bounds, dim=1)
+    terms = terms_by_class(module, x, r, None if styles is None else styles.p_v)
+    weight = 1.0 if styles is None else styles.weight
+    return labeled_elbo(LatentTerms(terms.reconstruction, weight * terms.kl_v), log_prior)
 
 
 def class_logits(
@@ -98,6 +155,7 @@ def class_logits(
     rule: str,
     trained: Tensor | None = None,
     scaling: Scaling | None = None,
+    styles: Styles | None = None,
 ) -> Tensor:
     """Return unnormalised log-probabilities of the classes, in float64 and on the CPU.
 
@@ -121,6 +179,8 @@ def class_logits(
         Positions of the classes of training; all classes by default.
     scaling : Scaling, optional
         Weights, and the temperatures that logits are divided by; none by default.
+    styles : Styles, optional
+        What the likelihood rule has learnt of v in the classes of training.
 
     Returns
     -------
@@ -144,7 +204,7 @@ def class_logits(
         logits = to_float64(module.classify(x, f_inv))
     else:
         some = trained.to(r.device)
-        logits = to_float64(bound_by_class(module, x, r[some], log_prior[some]))
+        logits = to_float64(bound_by_class(module, x, r[some], log_prior[some], styles))
     logits = logits.masked_fill(~known[trained], -torch.inf) / scaling.rule
     if len(trained) == len(r):
         return logits[:, :n_classes]

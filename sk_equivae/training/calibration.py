@@ -9,14 +9,18 @@ do. The temperature T of a rule makes its probabilities agree best with what is 
   the row before training, from the graph of neighbours or from held-out labels; without it q(y|x).
 - If all rows are labelled: b is the label, and l are the logits of the row after augmentation.
 - Validation rows, if some were set aside: b is the label.
+
+The likelihood rule has a second number of this kind, the weight of v; see `bound_by_class`.
 """
 
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
 from torch import Tensor
@@ -27,7 +31,7 @@ from ..fitted.novelty import find_novelty, statistics
 from ..fitted.region import find_region
 from ..fitted.rows import NormalizedRows
 from ..model.rules import RULES
-from .augment import make_augment
+from .augment import Augment, make_augment
 from .batches import TrainingRows
 from .evidence import find_evidence
 from .pseudo_labels import Graph
@@ -106,20 +110,21 @@ def calibrate(
     Returns
     -------
     model : FittedModel
-        The model; without temperatures and region if `Objective.calibrate` is False.
+        The model; without temperatures and region if `Objective.calibrate` is False, and with the
+        likelihood rule of the paper.
     """
     rng = np.random.RandomState(settings.seed)
     if settings.objective.calibrate:
         found = _rows(model, data, evidence, valid, settings, rng)
         if old is None or sum(len(part.rows) for part in found) >= FEW:
-            temperature = {rule: _temperature(model, found, rule, settings) for rule in RULES}
+            model = with_temperatures(model, found, settings)
         else:
-            temperature = dict(old.temperature)
+            model = model.replace(temperature=old.temperature, style_weight=old.style_weight)
         most = min(N_REGION, max(FEW, N_VALUES // int(np.prod(data.spec.input_shape))))
         x = NormalizedRows(data.X, data.spec, model.module.like)[draw(data.rows, most, rng)]
         known = None if old is None else old.region
         region = find_region(x, settings.seed) if known is None else known.widen(x)
-        model = model.replace(temperature=temperature, region=region)
+        model = model.replace(region=region)
     if old is not None and len(data) < FEW:
         return model.replace(novelty=old.novelty)
     return with_novelty(model, data, rng, strangers)
@@ -155,7 +160,7 @@ def _rows(
         if evidence is None:
             evidence = _neighbors(data, rows, n_classes + len(model.background), settings, rng)
         if len(model.background):
-            rows = rows[~model.map(lambda x: _in_background(model, x), data.X, rows=rows)]
+            rows = rows[~model.map(lambda x: in_background(model, x), data.X, rows=rows)]
         beliefs = None if evidence is None else np.asarray(evidence[rows], dtype=np.float64)
         return [*found, Rows(data, rows, beliefs, BELIEVED, labeled=False)] if len(rows) else found
     if data.spec.is_image and settings.augment is None:
@@ -193,18 +198,53 @@ def _neighbors(
     return find_evidence([graph], part, n_outputs, settings.seed)[0]
 
 
-def _in_background(model: FittedModel, x: Tensor) -> Tensor:
+def in_background(model: FittedModel, x: Tensor) -> Tensor:
     """Return whether q(y | x) takes a row for one of no class."""
+    if not len(model.background):
+        return torch.zeros(len(x), dtype=torch.bool, device=x.device)
     return model.module.classify(x).argmax(dim=1) >= model.module.n_classes - len(model.background)
 
 
-def _temperature(
-    model: FittedModel, found: list[Rows], rule: str, settings: TrainingSettings
-) -> float:
-    """Return the temperature of a rule; 1 if there are no rows to learn it from."""
+def with_temperatures(
+    model: FittedModel, found: list[Rows], settings: TrainingSettings
+) -> FittedModel:
+    """Return the model with the temperatures of all rules, and the weight of v in the last one."""
+    temperature, weight = dict.fromkeys(RULES, 1.0), model.style_weight or 1.0
+    model = model.replace(temperature=temperature, style_weight=weight)
+    for rule in RULES if found else ():
+        # the bound of classes that were added after training is not known
+        if rule == "likelihood" and len(model.trained) == len(model.classes):
+            parts = _believed(model, found, model.likelihood_terms, settings)
+            temperature[rule], weight = best_likelihood(parts)
+        else:
+            ask = functools.partial(model.class_logits, rule=rule)
+            temperature[rule] = best_temperature(_believed(model, found, ask, settings))
+    return model.replace(temperature=temperature, style_weight=weight)
+
+
+def _believed(
+    model: FittedModel, found: list[Rows], ask: Callable[[Tensor], Any], settings: TrainingSettings
+) -> list[Any]:
+    """Return what is asked about rows, what is believed of them, and the weight of each row.
+
+    Rows are augmented first if need be.
+    """
     parts = []
     for part in found:
-        logits, posterior = _ask(model, part, rule, settings)
+        generator = torch.Generator(settings.device).manual_seed(settings.seed)
+        augment = None
+        if part.augmented:
+            kind = "auto" if settings.augment is None else settings.augment
+            spec = part.data.spec
+            augment = make_augment(kind, spec.is_image, True, spec.layout)
+
+        def values(x: Tensor, augment: Augment | None = augment, g: Any = generator) -> Any:
+            x = x if augment is None else augment(x, g)
+            answer = ask(x)
+            posterior = model.class_logits(x, "posterior").softmax(dim=1)
+            return (*(answer if isinstance(answer, tuple) else (answer,)), posterior)
+
+        *answers, posterior = model.map(values, part.data.X, rows=part.rows)
         if part.beliefs is None:
             beliefs = posterior
         elif part.labeled:
@@ -212,27 +252,8 @@ def _temperature(
         else:
             beliefs = np.sqrt(posterior * part.beliefs[:, : len(model.classes)])
         beliefs = beliefs + SMALLEST
-        parts.append((logits, beliefs / beliefs.sum(axis=1, keepdims=True), part.weight))
-    return best_temperature(parts) if parts else 1.0
-
-
-def _ask(
-    model: FittedModel, part: Rows, rule: str, settings: TrainingSettings
-) -> tuple[Floats, Floats]:
-    """Return the logits of a rule, and q(y | x), for rows that are augmented if need be."""
-    generator = torch.Generator(settings.device).manual_seed(settings.seed)
-    augment = None
-    if part.augmented:
-        kind = "auto" if settings.augment is None else settings.augment
-        spec = part.data.spec
-        augment = make_augment(kind, spec.is_image, True, spec.layout)
-
-    def ask(x: Tensor) -> tuple[Tensor, Tensor]:
-        x = x if augment is None else augment(x, generator)
-        posterior = model.class_logits(x, "posterior").softmax(dim=1)
-        return model.class_logits(x, rule), posterior
-
-    return model.map(ask, part.data.X, rows=part.rows)
+        parts.append((*answers, beliefs / beliefs.sum(axis=1, keepdims=True), part.weight))
+    return parts
 
 
 def best_temperature(parts: list[tuple[Floats, Floats, float]]) -> float:
@@ -261,16 +282,60 @@ def best_temperature(parts: list[tuple[Floats, Floats, float]]) -> float:
     """
 
     def loss(log_temperature: float) -> float:
-        total = STRENGTH * log_temperature**2
-        for logits, beliefs, weight in parts:
-            # a class without a prototype has the logit -inf
-            log_p = np.maximum(log_softmax(logits / np.exp(log_temperature), axis=1), -1e4)
-            total -= weight * float((beliefs * log_p).sum())
-        return total
+        return _disagreement(parts, log_temperature) + STRENGTH * log_temperature**2
 
     bounds = (float(np.log(LOWEST)), float(np.log(HIGHEST)))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4})
     return float(np.exp(found.x))
+
+
+def best_likelihood(parts: list[tuple[Floats, Floats, Floats, float]]) -> tuple[float, float]:
+    r"""Return the temperature of the likelihood rule, and the weight of the divergence in it.
+
+    Both are drawn towards 1 as a temperature is.
+
+    Parameters
+    ----------
+    parts : list of tuple
+        log p(x|r_y,v) + log p(y), KL[q(v|r_y,x) || p(v|y)] and class probabilities of rows, all
+        of shape (n, n_classes), and the weight of each row.
+
+    Returns
+    -------
+    temperature, weight : float
+        Numbers between 0.05 and 100.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> beliefs = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    >>> density = np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 5.0]])
+    >>> kl = (density - 5 * np.log(beliefs)) / 2
+    >>> [round(value, 1) for value in best_likelihood([(density, kl, beliefs, 1000.0)])]
+    [5.0, 2.0]
+    """
+
+    def loss(logs: Floats) -> float:
+        log_temperature, log_weight = logs
+        scored = [(d - np.exp(log_weight) * kl, *rest) for d, kl, *rest in parts]
+        pull = STRENGTH * (log_temperature**2 + log_weight**2)
+        return _disagreement(scored, float(log_temperature)) + pull
+
+    bounds = [(float(np.log(LOWEST)), float(np.log(HIGHEST)))] * 2
+    exact = {"xatol": 1e-4, "fatol": 1e-6}
+    found = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=bounds, options=exact)
+    temperature, weight = np.exp(found.x)
+    return float(temperature), float(weight)
+
+
+def _disagreement(parts: Sequence[Any], log_temperature: float) -> float:
+    """Return the cross-entropy of logits by beliefs, a sum over rows."""
+    total = 0.0
+    for logits, beliefs, weight in parts:
+        # a class without a prototype has the logit -inf
+        log_p = np.maximum(log_softmax(logits / np.exp(log_temperature), axis=1), -1e4)
+        total -= weight * float((beliefs * log_p).sum())
+    return total
 
 
 # -------------------------------------------------------------------- known rows

@@ -1,4 +1,4 @@
-"""After training: batch statistics, prototypes, codes of the rows, and styles."""
+"""After training: batch statistics, prototypes, styles, and codes of the rows."""
 
 import copy
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from ..model.distributions import kl_v_dims
 from ..model.module import EquiVAEModule
 from .averaging import Averaged
 from .batches import OrderedBatches, TrainingRows
-from .calibration import calibrate
+from .calibration import calibrate, in_background
 from .composition import Codes
 from .distributed import current_world
 from .net import EquiVAENet
@@ -111,15 +111,17 @@ def summarize(
         kl_v=np.zeros(module.n_latents[1]),
         relative=relative_to_moments((v_mean, v_covariance)),
         class_weight=class_weight,
+        style_weight=None if old is None else old.style_weight,
         background=prototypes[n_classes:],
         background_prior=float(count[n_classes:].sum() / count.sum()),
     )
+    begin("styles")
+    model = with_styles(model, data, settings)
     begin("calibration")
     model = calibrate(model, data, evidence, valid, settings, old, strangers)
     begin("labelling", f"labelling {np.count_nonzero(data.codes < 0):,} rows")
     codes, probabilities = transduction(model, data, settings)
-    begin("styles")
-    return Trained(with_styles(model, data.X, codes), net, codes, probabilities, report)
+    return Trained(model, net, codes, probabilities, report)
 
 
 def class_means(
@@ -165,21 +167,34 @@ def transduction(model: FittedModel, data: TrainingRows, settings: TrainingSetti
     return found[0].astype(codes.dtype), found[1]
 
 
-def with_styles(model: FittedModel, X: NDArray[Any], codes: Codes) -> FittedModel:
-    """Return the model with the distribution of v per class, from at most `STYLE_ROWS` rows."""
+def with_styles(model: FittedModel, data: TrainingRows, settings: TrainingSettings) -> FittedModel:
+    """Return the model with the distribution of v per class, from at most `STYLE_ROWS` rows.
+
+    Unlabelled rows are of the class that is predicted. The likelihood rule is not at hand yet.
+    """
+    rule = "prototype" if settings.predict_with == "likelihood" else settings.predict_with
     moments = StyleMoments(len(model.classes), model.module.n_latents[1])
     prototypes = model.tensor(np.nan_to_num(model.prototypes))
-    rows = np.arange(0, len(X), -(-len(X) // STYLE_ROWS))
-    if len(rows) and codes.min() < 0:  # rows of no class have no style
-        rows = rows[codes[rows] >= 0]
+    rows = np.arange(0, len(data.X), -(-len(data.X) // STYLE_ROWS))
+    codes = data.codes[rows].astype(np.int64)
+    rows, codes = rows[codes < len(model.classes)], codes[codes < len(model.classes)]
 
-    def add(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        q_v = model.module.encode(x, prototypes[y])
-        moments.update(*(t.cpu().numpy() for t in (q_v.mean, q_v.variance, y)))
-        return q_v.mean, kl_v_dims(q_v)
+    def add(x: Tensor, code: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        unknown = code < 0
+        if bool(unknown.any()):
+            predicted = model.class_logits(x[unknown], rule).argmax(dim=1).to(code.device)
+            code = code.masked_scatter(unknown, predicted)
+            stranger = unknown & in_background(model, x)  # rows of no class have no style
+            code = code.masked_fill(stranger, -1)
+        q_v = model.module.encode(x, prototypes[code])
+        kept = code >= 0
+        parts = (q_v.mean[kept], q_v.variance[kept], code[kept])
+        moments.update(*(part.cpu().numpy() for part in parts))
+        return q_v.mean, kl_v_dims(q_v), code
 
-    v, kl = model.map(add, X, codes[rows], rows=rows)
+    v, kl, codes = model.map(add, data.X, codes, rows=rows)
+    kept = codes >= 0
+    v, codes, kl_v = v[kept], codes[kept], kl[kept].mean(axis=0)
     v_mean, v_covariance = moments.update_moments((model.v_mean, model.v_covariance))
-    kl_v = kl.mean(axis=0)
-    relative = fit_relative(v, codes[rows], kl_v, (v_mean, v_covariance))
+    relative = fit_relative(v, codes, kl_v, (v_mean, v_covariance))
     return model.replace(v_mean=v_mean, v_covariance=v_covariance, kl_v=kl_v, relative=relative)

@@ -49,6 +49,11 @@ def test_an_archive_of_any_format_is_read(path):
         found[:, n_r:] = model.set_params(representation="latent").transform(X[:5])[:, n_r:]
     np.testing.assert_allclose(found, expected["transform"], rtol=1e-4, atol=1e-5)
     assert model.classes_.tolist() == expected["classes"]
+    if path.stem[-1] in "123":
+        assert model.model_.styles is None  # the likelihood rule goes by p(v), as it did
+    elif hasattr(model, "predict_proba"):
+        found = model.set_params(predict_with="likelihood").predict_proba(X[:5])
+        np.testing.assert_allclose(found, expected["likelihood"], rtol=1e-4, atol=1e-5)
 
 
 def test_the_present_format_is_among_them():
@@ -65,6 +70,9 @@ def write():
             "transform": model.transform(X[:5]).tolist(),
             "classes": model.classes_.tolist(),
         }
+        if hasattr(model, "predict_proba"):
+            model.set_params(predict_with="likelihood")
+            expected["likelihood"] = model.predict_proba(X[:5]).tolist()
         text = json.dumps(expected, indent=1)
         (FOLDER / f"{name}_{FORMAT_VERSION}.json").write_text(text + "\n")
 

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.distance import cdist
+from torch.distributions import MultivariateNormal, kl_divergence
 
+from sk_equivae.model.distributions import ClassNormal, kl_v, kl_within_class, posterior_v
 from sk_equivae.model.rules import (
     RULES,
     Scaling,
+    Styles,
     bound_by_class,
     class_logits,
     prototype_logits,
@@ -121,3 +124,48 @@ def test_added_classes_keep_it_at_any_temperature(module, x, r, rule):
 def test_bound_does_not_mix_rows(module, x, r):
     whole = bound_by_class(module, x, r, LOG_PRIOR)
     torch.testing.assert_close(bound_by_class(module, x[3:4], r, LOG_PRIOR), whole[3:4])
+
+
+# -------------------------------------------------------------------- v within classes
+
+
+@pytest.fixture
+def p_v():
+    """A normal distribution of v per class, and the same for PyTorch."""
+    generator = torch.Generator().manual_seed(3)
+    mean = torch.randn(3, 2, generator=generator, dtype=torch.float64)
+    lower = torch.tensor([[1.5, 0.0], [0.4, 0.7]], dtype=torch.float64).repeat(3, 1, 1)
+    lower = lower * torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)[:, None, None]
+    return ClassNormal(mean, lower.inverse()), MultivariateNormal(mean, scale_tril=lower)
+
+
+def test_divergence_within_a_class(p_v):
+    ours, theirs = p_v
+    q_v = posterior_v(random_rows(3, 2), random_rows(3, 2, seed=1))
+    expected = kl_divergence(
+        MultivariateNormal(q_v.mean, scale_tril=q_v.stddev.diag_embed()), theirs
+    )
+    found = kl_within_class(q_v, ours, torch.arange(3))
+    torch.testing.assert_close(found, expected)
+
+
+def test_likelihood_rule_goes_by_v_within_the_class(module, x, r, p_v):
+    styles = Styles(p_v[0], 2.5)
+    found = class_logits(module, x, r, LOG_PRIOR, "likelihood", styles=styles)
+    for code in range(3):
+        r_y = r[code].expand(len(x), -1)
+        q_v = module.encode(x, r_y)
+        density = module.decode(r_y, q_v.mean).log_prob(x)
+        kl = kl_within_class(q_v, p_v[0], torch.full((len(x),), code))
+        torch.testing.assert_close(found[:, code], density - 2.5 * kl + LOG_PRIOR[code])
+
+
+def test_with_the_prior_of_the_paper_it_is_equation_4(module, x, r):
+    unit = ClassNormal(torch.zeros(3, 2).double(), torch.eye(2).double().repeat(3, 1, 1))
+    q_v = module.encode(x, r[0].expand(len(x), -1))
+    codes = torch.zeros(len(x), dtype=torch.long)
+    torch.testing.assert_close(kl_within_class(q_v, unit, codes), kl_v(q_v))
+    torch.testing.assert_close(
+        bound_by_class(module, x, r, LOG_PRIOR, Styles(unit, 1.0)),
+        bound_by_class(module, x, r, LOG_PRIOR),
+    )

@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 from sk_equivae import Objective
 from sk_equivae.model.rules import RULES
-from sk_equivae.training.calibration import best_temperature
+from sk_equivae.training.calibration import best_likelihood, best_temperature
 
 
 def test_labels_outweigh_beliefs():
@@ -29,7 +29,7 @@ def test_calibration_changes_probabilities_but_not_classes(make, blobs, few, lab
         make(objective=Objective(calibrate=calibrate), **params).fit(X, y)
         for calibrate in (True, False)
     ]
-    for rule in RULES:
+    for rule in ("prototype", "posterior"):
         warm, plain = (model.set_params(predict_with=rule) for model in models)
         np.testing.assert_array_equal(warm.predict(X), plain.predict(X))
         np.testing.assert_array_equal(warm.predict_proba(X).argmax(axis=1), plain.predict(X))
@@ -51,6 +51,27 @@ def test_calibration_changes_probabilities_but_not_classes(make, blobs, few, lab
         )
     assert any(warm.temperature_[rule] != 1 for rule in RULES)
     assert plain.model_.region is None
+    assert plain.model_.styles is None
+
+
+def test_likelihood_rule_has_two_numbers(make, blobs, few):
+    X, _ = blobs
+    model = make(max_epochs=4, predict_with="likelihood").fit(X, few).model_
+    assert model.style_weight not in (None, 1.0)
+    density, kl = model.map(model.likelihood_terms, X)
+    expected = (density - model.style_weight * kl) / model.temperature["likelihood"]
+    np.testing.assert_allclose(model.logits(X, "likelihood"), expected, rtol=1e-5)
+
+
+def test_weight_of_styles_is_learnt():
+    """Features that say the same several times count less, so that v counts more."""
+    rng = np.random.RandomState(0)
+    labels = rng.randint(2, size=400)
+    evidence, kl = (2 * np.eye(2)[labels] + 2 * rng.normal(size=(400, 2)) for _ in range(2))
+    beliefs = np.eye(2)[labels]
+    once = best_likelihood([(evidence, -kl, beliefs, 1.0)])
+    often = best_likelihood([(5 * evidence, -kl, beliefs, 1.0)])
+    np.testing.assert_allclose(np.divide(often, once), 5, rtol=0.1)
 
 
 def test_images_with_many_labels_and_without_augmentation(make, images):

@@ -43,6 +43,19 @@ function logSumExp(values) {
 const argmax = (values) => values.reduce((best, a, i) => (a > values[best] ? i : best), 0);
 const squaredDistance = (a, b) => a.reduce((sum, x, i) => sum + (x - b[i]) ** 2, 0);
 
+const squaredNorm = (a) => a.reduce((sum, x) => sum + x * x, 0);
+
+/** The u with L u = b, for a lower triangular matrix L in rows. */
+function solveLower(lower, b) {
+  const u = new Float64Array(b.length);
+  for (let i = 0; i < b.length; i++) {
+    let sum = b[i];
+    for (let j = 0; j < i; j++) sum -= lower[i * b.length + j] * u[j];
+    u[i] = sum / lower[i * b.length + i];
+  }
+  return u;
+}
+
 /** A draw from the standard normal distribution. */
 function normal() {
   return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
@@ -153,15 +166,37 @@ function makeModel(model) {
     return sum;
   }
 
-  /** The bound on log p(x, y) at the mean of q(v | r_y, x) (Eq. 4). */
+  /** KL[q(v | r_y, x) || p(v)] of a mean and log-variances. */
+  function divergence(mean, logVariance) {
+    let kl = 0;
+    for (let i = 0; i < nV; i++) {
+      kl += 0.5 * (Math.exp(logVariance[i]) + mean[i] ** 2 - 1 - logVariance[i]);
+    }
+    return kl;
+  }
+
+  /** KL[q(v | r_y, x) || p(v|y)], where p(v|y) is the normal distribution of the class. */
+  function divergenceWithin(mean, logVariance, code) {
+    const lower = vLower[code];
+    let sum = squaredNorm(fromClass(mean, code));
+    for (let i = 0; i < nV; i++) {
+      const deviation = new Float64Array(nV);
+      deviation[i] = Math.exp(0.5 * logVariance[i]);
+      sum += squaredNorm(solveLower(lower, deviation));
+      sum += 2 * Math.log(lower[i * nV + i]) - logVariance[i] - 1;
+    }
+    return 0.5 * sum;
+  }
+
+  /** The bound on log p(x, y) at the mean of q(v | r_y, x) (Eq. 4), as `bound_by_class`. */
   function bound(x, h, code) {
     const posterior = networks.q_v(h, prototypes[code]);
     const mean = posterior.subarray(0, nV);
-    let kl = 0;
-    for (let i = 0; i < nV; i++) {
-      const logVariance = clamp(posterior[nV + i], ...LOG_VARIANCE_RANGE);
-      kl += 0.5 * (Math.exp(logVariance) + mean[i] ** 2 - 1 - logVariance);
-    }
+    const logVariance = posterior.subarray(nV, 2 * nV).map((a) => clamp(a, ...LOG_VARIANCE_RANGE));
+    const weight = model.style_weight;
+    const kl = weight === null
+      ? divergence(mean, logVariance)
+      : weight * divergenceWithin(mean, logVariance, code);
     return logLikelihood(x, networks.decoder(prototypes[code], mean)) - kl + logPrior[code];
   }
 
@@ -225,14 +260,7 @@ function makeModel(model) {
 
   /** u of v, the inverse of `toClass`. */
   function fromClass(v, code) {
-    const lower = vLower[code];
-    const u = new Float64Array(nV);
-    for (let i = 0; i < nV; i++) {
-      let sum = v[i] - vMean[code][i];
-      for (let j = 0; j < i; j++) sum -= lower[i * nV + j] * u[j];
-      u[i] = sum / lower[i * nV + i];
-    }
-    return u;
+    return solveLower(vLower[code], Float64Array.from(v, (a, i) => a - vMean[code][i]));
   }
 
   /** v of one class in another, as `transfer_style` in Python. */

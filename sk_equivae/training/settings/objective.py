@@ -118,8 +118,9 @@ class Objective(NestedSettings):
     calibrate : bool, default=True
         Whether to learn a temperature for each rule of `predict_with` after training, from
         rows that the networks do not know by heart, and to draw `predict_proba` towards the
-        class frequencies for rows far from those of training. Predicted classes do not change.
-        False in the paper.
+        class frequencies for rows far from those of training. Predicted classes do not change,
+        except those of the likelihood rule: from the same rows it learns how much it counts
+        whether v is usual within a class. False in the paper.
 
     Examples
     --------
