@@ -4,6 +4,7 @@ import gzip
 import importlib.util
 import json
 import re
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -220,3 +221,20 @@ def test_a_variant_of_the_papers_settings_is_measured(monkeypatch):
     found = settings.measure(split, "weight 25", 20, seed=0, epochs=2)
     assert len(found["curve"]) == found["epochs"] == 2
     assert all(0 <= found[rule] <= 1 for rule in ("posterior", "prototype", "likelihood"))
+
+
+def test_figures_of_the_paper_are_drawn(tmp_path, monkeypatch):
+    figures = example("paper_figures")
+    rows = [part[:80] for part in figures.rows("digits")]
+    monkeypatch.setattr(figures, "rows", lambda _: rows)
+    short = {name: {**options, "max_epochs": 1} for name, options in figures.MODELS.items()}
+    monkeypatch.setattr(figures, "MODELS", short)
+    monkeypatch.setattr(sys, "argv", ["paper_figures", str(tmp_path), "digits"])
+    figures.main()
+    drawn = {path.name for path in tmp_path.glob("*.png")}
+    assert drawn == {f"digits_figure_{number}.png" for number in (3, 4, 5)}
+
+
+def test_the_papers_figures_are_of_a_commit():
+    found = json.loads((ROOT / "docs" / "paper_figures.json").read_text())
+    assert re.fullmatch("[0-9a-f]{7,}", found["commit"])
