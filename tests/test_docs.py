@@ -188,7 +188,7 @@ def test_times_are_measured():
     found = timing.measure(120, (8, 8))
     assert found["n_epochs"] > 2
     assert found["total_s"] > found["n_epochs"] * found["epoch_s"] > 0
-    assert timing.default_epochs(60_000, (28, 28)) == 4
+    assert timing.default_epochs(60_000, (28, 28)) == 8
     assert timing.default_epochs(60_000, (32, 32, 3)) == 11  # photographs are learnt for longer
 
 

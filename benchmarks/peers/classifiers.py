@@ -17,7 +17,7 @@ from .loop import Losses, PeerModule, Units
 # The least that training on few labelled rows alone takes.
 MIN_STEPS, MIN_EPOCHS = 2_000, 20
 # As many rows as EquiVAE sees by default when some have no label.
-MIN_ROWS_SEEN, MAX_ROWS_SEEN, MAX_PHOTOGRAPHS_SEEN = 20_000, 240_000, 700_000
+MIN_ROWS_SEEN, MAX_ROWS_SEEN, MAX_PHOTOGRAPHS_SEEN = 20_000, 500_000, 700_000
 
 
 class LabelNetwork(PeerModule):

@@ -154,8 +154,7 @@ class Parameters(NestedSettings):
         **Learning.** Number of passes over the data (over the unlabelled rows, if there are any).
         "auto" is 15. For few rows it is more, at most 500, until 20,000 rows have been seen (5,000
         if rows are tabular and all labelled). For many rows it is fewer, at least 2, so that at
-        most 500,000 rows are seen (240,000 if some are unlabelled; 700,000 photographs). Not used
-        by `partial_fit`.
+        most 500,000 rows are seen (700,000 photographs). Not used by `partial_fit`.
 
     batch_size : int, default=64
         **Learning.** Rows per batch at the start. It grows up to `Objective.max_batch_size`.

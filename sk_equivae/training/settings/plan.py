@@ -16,10 +16,8 @@ from .objective import Objective
 # tabular rows that are all labelled, which are learnt faster.
 MIN_ROWS_SEEN, MIN_ROWS_SEEN_EASY = 20_000, 5_000
 # Large data sets are passed over until at most this many rows have been seen. The second number is
-# for data with unlabelled rows, whose classes are found early: later epochs correct few mistakes.
-MAX_ROWS_SEEN, MAX_ROWS_SEEN_UNLABELED = 500_000, 240_000
-# The same for photographs, whose classes are found slowly.
-MAX_PHOTOGRAPHS_SEEN = 700_000
+# for photographs, whose classes are found slowly.
+MAX_ROWS_SEEN, MAX_PHOTOGRAPHS_SEEN = 500_000, 700_000
 # Training on photographs starts with labelled rows alone: a part of the other batches, and at most
 # this many.
 WARMUP_PART, MAX_WARMUP = 0.25, 1_000
@@ -42,7 +40,7 @@ def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool, photographs: b
     >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=False) for n_rows in some]
     [134, 15, 9, 2]
     >>> [auto_epochs(n_rows, is_image=True, any_unlabeled=True) for n_rows in some]
-    [134, 15, 4, 2]
+    [134, 15, 9, 2]
     >>> [auto_epochs(n_rows, is_image=False, any_unlabeled=False) for n_rows in some]
     [34, 15, 9, 2]
     >>> auto_epochs(6, is_image=False, any_unlabeled=True)
@@ -51,9 +49,7 @@ def auto_epochs(n_rows: int, is_image: bool, any_unlabeled: bool, photographs: b
     10
     """
     least = MIN_ROWS_SEEN if is_image or any_unlabeled else MIN_ROWS_SEEN_EASY
-    most = MAX_ROWS_SEEN_UNLABELED if any_unlabeled else MAX_ROWS_SEEN
-    if photographs:
-        most = MAX_PHOTOGRAPHS_SEEN
+    most = MAX_PHOTOGRAPHS_SEEN if photographs else MAX_ROWS_SEEN
     many = min(-(-least // n_rows), MAX_STEPS_OF_FEW_ROWS)
     return min(max(15, many), max(2, most // n_rows))
 
