@@ -100,7 +100,7 @@ def figure_4(model, X, y):
 
 
 def figure_5(model, X, y):
-    """Draw a model of two dimensions: its rows, the range of r, and the range of v of four classes."""
+    """Draw a model of two dimensions: its rows, the range of r, and that of v in four classes."""
     figure = plt.figure(figsize=(16, 9.4), layout="constrained")
     grid = figure.add_gridspec(2, 12, height_ratios=[1.2, 1])
     top = [figure.add_subplot(grid[0, i : i + 4]) for i in (0, 4, 8)]
