@@ -169,7 +169,8 @@ class FittedModel:
     def class_logits(self, x: Tensor, rule: str) -> Tensor:
         """Return unnormalised class log-probabilities of normalised rows, in float64 on the CPU."""
         prototypes, log_prior, trained = self.with_background()
-        scaling, styles = self.scaling(rule), self.styles
+        scaling = self.scaling(rule)
+        styles = self.styles if rule == "likelihood" else None
         return class_logits(self.module, x, prototypes, log_prior, rule, trained, scaling, styles)
 
     @property

@@ -209,8 +209,9 @@ def with_temperatures(
     model: FittedModel, found: list[Rows], settings: TrainingSettings
 ) -> FittedModel:
     """Return the model with the temperatures of all rules, and the weight of v in the last one."""
-    temperature, weight = dict.fromkeys(RULES, 1.0), model.style_weight or 1.0
-    model = model.replace(temperature=temperature, style_weight=weight)
+    weight = model.style_weight or 1.0
+    model = model.replace(temperature=dict.fromkeys(RULES, 1.0), style_weight=weight)
+    temperature = dict(model.temperature)
     for rule in RULES if found else ():
         # the bound of classes that were added after training is not known
         if rule == "likelihood" and len(model.trained) == len(model.classes):
