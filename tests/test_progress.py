@@ -62,8 +62,8 @@ def test_phases_of_a_table(make, blobs, few, seen):
     phases = [text for text in progress.texts if "step" not in text]
     names = list(dict.fromkeys(phases))
     assert names == ["networks", "neighbour graph", "discriminant", "experts", "epoch 1/1",
-                     "batch statistics", "prototypes", "calibration", "labelling 45 rows",
-                     "styles"]  # fmt: skip
+                     "batch statistics", "prototypes", "styles", "calibration",
+                     "labelling 45 rows"]  # fmt: skip
     assert phases.count("experts") > 5  # each fold is reported
     assert all(left >= 0 for left in progress.lefts)
     assert progress.expected == {}

@@ -27,7 +27,7 @@ from .settings import TrainingSettings
 from .summary import SOME_ROWS, STYLE_ROWS
 
 # Time of a row relative to a row in training: batch statistics, prototypes, labels and styles.
-STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.04
+STATISTICS, PROTOTYPES, LABELS, STYLES = 0.11, 0.07, 0.05, 0.09
 # The same for what calibration asks about a row, if it is not measured: all rules, and the novelty.
 RULES_ASKED, NOVELTY = 0.6, 0.15
 # Rows to measure that with.
@@ -283,6 +283,7 @@ def rows_after_training(
         phases["batch statistics"] = STATISTICS * min(n_rows, SOME_ROWS)
     in_vain = n_unlabeled if settings.objective.complement_pool == "labeled" else 0
     phases["prototypes"] = PROTOTYPES * (n_rows - in_vain)
+    phases["styles"] = STYLES * min(n_rows, STYLE_ROWS)
     n_asked = n_unlabeled or n_rows
     n_rules = min(n_asked, N_ROWS) if settings.objective.calibrate else 0
     per_row = np.array([RULES_ASKED, NOVELTY])
@@ -292,5 +293,4 @@ def rows_after_training(
     phases["calibration"] = float(per_row @ [n_rules, min(n_asked, N_REGION)])
     n_decoded = 4 * module.predictor.n_classes if settings.predict_with == "likelihood" else 1
     phases["labelling"] = LABELS * n_decoded * n_unlabeled
-    phases["styles"] = STYLES * min(n_rows, STYLE_ROWS)
     return phases
