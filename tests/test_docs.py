@@ -233,8 +233,3 @@ def test_figures_of_the_paper_are_drawn(tmp_path, monkeypatch):
     figures.main()
     drawn = {path.name for path in tmp_path.glob("*.png")}
     assert drawn == {f"digits_figure_{number}.png" for number in (3, 4, 5)}
-
-
-def test_the_papers_figures_are_of_a_commit():
-    found = json.loads((ROOT / "docs" / "paper_figures.json").read_text())
-    assert re.fullmatch("[0-9a-f]{7,}", found["commit"])
