@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import fetch_openml, load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -25,12 +23,12 @@ from benchmarks.data.files import (
     read_svhn,
     read_table,
 )
-from benchmarks.data.made import docstring_paragraphs, make_series
+from benchmarks.data.made import make_series
+from benchmarks.data.newsgroups import embedded_newsgroups
 from benchmarks.registry import Split, dataset
 
 TEST_SIZE = 0.3
 MNIST_VALID, SVHN_VALID = 5_000 / 60_000, 3_257 / 73_257  # the paper's
-N_EMBEDDING = 32
 MAX_TABLE_ROWS = 5_000
 Rng = np.random.RandomState
 
@@ -116,8 +114,8 @@ def table(file: str, folder: Path | None, rng: Rng, categories: tuple[str, ...] 
     columns, target = read_table(found[0])
     y = np.unique(target, return_inverse=True)[1]
     codes = {*columns} if categories is None else {*categories}
-    codes |= {name for name, texts in columns.items() if not all(map(is_number, texts))}
-    numbers = [[float(t or "nan") for t in columns[name]] for name in columns if name not in codes]
+    codes |= {name for name, cells in columns.items() if not all(map(is_number, cells))}
+    numbers = [[float(c or "nan") for c in columns[name]] for name in columns if name not in codes]
     X = np.array([*numbers, *(columns[name] for name in columns if name in codes)], dtype=object).T
     kept = rng.permutation(len(X))[:MAX_TABLE_ROWS] if len(X) > MAX_TABLE_ROWS else slice(None)
     split = split_rows(X[kept], y[kept], rng)
@@ -157,23 +155,11 @@ def series(folder: Path | None, rng: Rng) -> Split:
 
 
 @dataset(
-    "texts",
-    "texts",
-    n_classes=8,
+    "newsgroups",
+    "newsgroups",
+    n_classes=20,
     labels_per_class=(5, 20),
-    note=(
-        "paragraphs of scikit-learn's docstrings, by module, as 32 components of their TF-IDF "
-        "(no bundled text set with classes was found, nor an embedding that works offline)"
-    ),
+    note="3,000 texts as embeddings of all-MiniLM-L6-v2, which have 384 features and length 1",
 )
-def texts(folder: Path | None, rng: Rng) -> Split:
-    """TF-IDF and SVD are fitted to the training rows, without their labels."""
-    paragraphs, y = docstring_paragraphs()
-    split = split_rows(np.array(paragraphs, dtype=object), y, rng)
-    embedding = make_pipeline(
-        TfidfVectorizer(sublinear_tf=True, min_df=2, stop_words="english"),
-        TruncatedSVD(N_EMBEDDING, random_state=0),
-        StandardScaler(),
-    ).fit(split.X)
-    X, X_test = embedding.transform(split.X), embedding.transform(split.X_test)
-    return split._replace(X=X, X_valid=X[:0], X_test=X_test)
+def newsgroups(folder: Path | None, rng: Rng) -> Split:
+    return split_rows(*embedded_newsgroups(folder), rng)

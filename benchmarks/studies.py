@@ -54,8 +54,8 @@ study(
     elsewhere="few_labels",
 )  # fmt: skip
 study(
-    "more_data", "Time series and texts", measure_errors,
-    {name: DATASETS[name].usual_labels for name in ("series", "texts")}, ("equivae", *PEERS),
+    "more_data", "Time series and text embeddings", measure_errors,
+    {name: DATASETS[name].usual_labels for name in ("series", "newsgroups")}, ("equivae", *PEERS),
 )  # fmt: skip
 study(
     "ablation", "What each part of the defaults gives", measure_errors,

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from torch import Tensor
 
-from benchmarks.job import Job, Rows, view
+from benchmarks.job import Job, Rows, by_rule, view
 from benchmarks.measures.errors import error
 from sk_equivae import EquiVAEClassifier
 
@@ -53,7 +53,8 @@ def measure_generation(job: Job) -> dict[str, Any]:
         **judged(job, model, rows, X_test, y_test),
         **rebuilt(model, X_test, rows.X, seed),
     }
-    return {**figures, "errors": {"prototype": error(model, *rows.test)}, "measures": measures}
+    errors = {rule: error(model, *rows.test) for rule in by_rule(model)}
+    return {**figures, "errors": errors, "measures": measures}
 
 
 def encoded(model: EquiVAEClassifier, X: NDArray) -> tuple[NDArray, NDArray, NDArray]:

@@ -184,7 +184,7 @@ class Section(NamedTuple):
 
 
 DRAWS = ", draw by draw"
-FEW, OTHER, PAPER = "Few labels", "Time series and texts", "The paper's "
+FEW, OTHER, PAPER = "Few labels", "Time series and text embeddings", "The paper's "
 SECTIONS: dict[str, Section] = {
     "best_peers": Section("few_labels", "In short", best_peers),
     "few_labels": Section("few_labels", FEW, partial(by_group, "few_labels", False, GROUPS)),

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from benchmarks import datasets
-from benchmarks.data import draws, files
+from benchmarks.data import draws, files, newsgroups
 from benchmarks.job import Job, by_rule, prepare, view
 from benchmarks.measures.errors import calibration_error, log_loss, noise_like
 from benchmarks.peers.classifiers import LabelNetwork
@@ -64,13 +64,34 @@ def test_table(data, tmp_path):
         load("zoo", data)
 
 
-@pytest.mark.parametrize("name", ["series", "texts"])
-def test_made_rows(name):
-    split, entry = load(name), DATASETS[name]
-    np.testing.assert_array_equal(split.X, load(name).X)
+def test_made_rows():
+    split, entry = load("series"), DATASETS["series"]
+    np.testing.assert_array_equal(split.X, load("series").X)
     assert len(np.unique(split.y)) == entry.n_classes
     assert np.bincount(split.y).min() >= 20
     assert entry.note
+
+
+def test_newsgroups(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"newsgroups/minilm\.npz .* benchmarks\.data"):
+        load("newsgroups", tmp_path)
+    place = tmp_path / "newsgroups"
+    place.mkdir()
+    header = "Category\tText\nd\tstring\nclass\t\n"
+    for part, group in (("train", "sci.space"), ("test", "rec.autos")):
+        lines = [f'{group}\tan "odd quote {i} ' + "word " * 300 for i in range(10)]
+        text = header + "\n".join([*lines, f"{group}\t"])
+        (place / f"20newsgroups-{part}.tab").write_text(text)
+
+    def encode(texts):
+        assert len(texts) == 20
+        assert max(map(len, texts)) == newsgroups.N_CHARACTERS
+        return np.array([[float(text.split()[3])] for text in texts])
+
+    newsgroups.write_embeddings(tmp_path, encode)
+    split = load("newsgroups", tmp_path)
+    assert np.bincount(split.y).tolist() == [7, 7]
+    assert {*np.concatenate([split.X, split.X_test]).ravel()} == {*range(10)}
 
 
 def test_digits_are_those_of_the_package():

@@ -15,7 +15,7 @@ from benchmarks.runner import run_study
 LINES = {
     "paper": {"datasets": ["mnist"], "labels": [100], "methods": ["network", "m1m2"]},
     "few_labels": {"datasets": ["iris"], "methods": ["equivae", "fixmatch", "svc", "trees"]},
-    "more_data": {"datasets": ["texts"], "labels": [40], "methods": ["equivae", "logistic"]},
+    "more_data": {"datasets": ["series"], "labels": [50], "methods": ["equivae", "logistic"]},
     "ablation": {"datasets": ["digits-rows"], "settings": ["default", "graph", "batch_norm"]},
     "robustness": {"labels": [100], "methods": ["selftraining"]},
     "generation": {"datasets": ["digits"], "settings": ["default"]},
