@@ -41,6 +41,11 @@ VARIANTS = {
     "weight 25": {},
     "weight 10": {"objective__label_weight": 10.0},
     "weight 1": {"objective__label_weight": 1.0},
+    "weight 1, labelled rows first": {
+        "objective__label_weight": 1.0,
+        "objective__labeled_warmup": 200,
+    },
+    "weight 25, labelled rows first": {"objective__labeled_warmup": 200},
     "weight 25, dropout 0.1": {"networks__dropout": 0.1},
     "weight 25, stale complements": {"objective__min_complements": 0},
     "halves, weight 1": {**HALVES, "objective__label_weight": 0.5},
