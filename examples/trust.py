@@ -1,13 +1,14 @@
-"""How far probabilities and rejections can be trusted, on scikit-learn's digits.
+"""How far probabilities and rejections can be trusted, on scikit-learn's digits and wine.
 
     python -m examples.trust [N_DRAWS]
 
 Digits with 10 labels per class: log-loss and calibration error of each rule on test rows, with and
-without `temperature_`; the mean confidence on rows that are no digits; and what happens if eights
-and nines have no labels. The results go to docs/trust.json, and their tables into docs/trust.md.
-A draw takes five fits.
+without `temperature_`; and the mean confidence on rows that are no digits. Digits as images and as
+rows of a table, and wine: what happens if some classes have no labels. The results go to
+docs/trust.json, and their tables into docs/trust.md. A draw takes 13 fits.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -23,12 +24,15 @@ import numpy as np
 import sklearn
 import torch
 from scipy.special import softmax
+from sklearn.datasets import load_wine
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
 
 import sk_equivae
 from benchmarks.measures.errors import calibration_error, log_loss
 from sk_equivae import EquiVAEClassifier
 from sk_equivae.datasets import load_few_digits
+from sk_equivae.model_selection import hide_labels
 
 DOCS = Path(__file__).parents[1] / "docs"
 RULES = ("prototype", "posterior", "likelihood")
@@ -66,22 +70,43 @@ def foreign(X):
     return rng.uniform(size=(200, 8, 8)), shuffled, blank
 
 
-def unknown(seed, share, **params):
-    """Return what becomes of eights and nines that have no labels, and of the other digits."""
-    X, y, X_test, y_test = load_few_digits(random_state=seed)
-    truth = load_few_digits(None, random_state=seed)[1]
-    is_known, rng = truth < 8, np.random.RandomState(seed)
-    # leave out rows without labels, until the share of eights and nines is right
-    new, old = np.flatnonzero(~is_known), np.flatnonzero(is_known & (y < 0))
+def digits(seed):
+    """Return rows, all labels, and the rows and labels of the test."""
+    return load_few_digits(None, random_state=seed)
+
+
+def digits_as_rows(seed):
+    """Return the same as a table."""
+    X, y, X_test, y_test = digits(seed)
+    return X.reshape(len(X), -1), y, X_test.reshape(len(X_test), -1), y_test
+
+
+def wine(seed):
+    """Return the same of a table of 13 features."""
+    X, y = load_wine(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
+    return X, y, X_test, y_test
+
+
+# The data, and how many of its classes have labels.
+CASES = {"digits": (digits, 8), "digits as rows": (digits_as_rows, 8), "wine": (wine, 2)}
+
+
+def unknown(case, seed, share, **params):
+    """Return what becomes of the last classes, which have no labels, and of the others."""
+    load, n_known = CASES[case]
+    X, truth, X_test, y_test = load(seed)
+    is_known, rng = truth < n_known, np.random.RandomState(seed)
+    few = np.where(is_known, hide_labels(truth, n_per_class=10, random_state=seed), -1)
+    # leave out rows without labels, until the share of unknown classes is right
+    new, old = np.flatnonzero(~is_known), np.flatnonzero(is_known & (few < 0))
     n_old = min(len(old), round(len(new) * (1 - share) / share))
     n_new = min(len(new), round(n_old * share / (1 - share)))
-    labeled = np.flatnonzero(is_known & (y >= 0))
-    some = np.concatenate([labeled, rng.permutation(old)[:n_old]])
+    some = np.concatenate([np.flatnonzero(few >= 0), rng.permutation(old)[:n_old]])
     rows = np.concatenate([some, rng.permutation(new)[:n_new]])
-    few = np.where(y < 8, y, -1)
     model = EquiVAEClassifier(reject=0.05, random_state=seed, **params).fit(X[rows], few[rows])
     without = EquiVAEClassifier(random_state=seed, **params).fit(X[some], few[some])
-    known, score = y_test < 8, model.novelty_function(X_test)
+    known, score = y_test < n_known, model.novelty_function(X_test)
     answers = model.set_params(reject=None).predict(X_test[known])
     return {
         "auroc": roc_auc_score(known, score),
@@ -125,17 +150,18 @@ def table_of_rules(draws):
 def table_of_unknown(draws):
     """Return what becomes of unknown classes as lines of markdown."""
     lines = [
-        "| unknown, of the rows without labels | AUROC, known against unknown | the same by the "
+        "| | unknown, of the rows without labels | AUROC, known against unknown | the same by the "
         "largest probability | unknown training rows marked | known test rows lost | error of the "
         "known classes | the same without the unknown rows |",
-        "|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for share in SHARES:
-        at = {k: mean(draws, "unknown", str(share), k) for k in draws[0]["unknown"][str(share)]}
+    for case, share in itertools.product(CASES, map(str, SHARES)):
+        first = draws[0]["unknown"][case][share]
+        at = {key: mean(draws, "unknown", case, share, key) for key in first}
         lines.append(
-            f"| {100 * share:.0f}% | {at['auroc']:.3f} | {at['auroc_softmax']:.3f} | "
-            f"{100 * at['marked']:.0f}% | {100 * at['lost']:.1f}% | {100 * at['error']:.2f}% | "
-            f"{100 * at['error_without']:.2f}% |"
+            f"| {case} | {100 * float(share):.0f}% | {at['auroc']:.3f} | "
+            f"{at['auroc_softmax']:.3f} | {100 * at['marked']:.0f}% | {100 * at['lost']:.1f}% | "
+            f"{100 * at['error']:.2f}% | {100 * at['error_without']:.2f}% |"
         )
     return lines
 
@@ -169,7 +195,10 @@ def main(n_draws):
             {
                 "seed": seed,
                 "rules": rules(seed),
-                "unknown": {str(share): unknown(seed, share) for share in SHARES},
+                "unknown": {
+                    case: {str(share): unknown(case, seed, share) for share in SHARES}
+                    for case in CASES
+                },
             }
         )
         write(draws, commit, time.time() - start)
