@@ -15,7 +15,7 @@ from sk_equivae.datasets import load_few_digits
 
 
 class Body(nn.Module):
-    """Two convolutions and an average over places; `shape` is (channels, height, width)."""
+    """Two convolutions, flattened; `shape` is (channels, height, width)."""
 
     def __init__(self, shape):
         super().__init__()
