@@ -155,7 +155,8 @@ def runs_of(study: Study, **chosen: Sequence | None) -> list[Run]:
 
     Seed by seed, so that every line of a table is there as soon as possible.
     """
-    other = all_runs_of(STUDIES[study.elsewhere]) if study.elsewhere else []
+    seeds = {"seeds": chosen.get("seeds")}
+    other = all_runs_of(STUDIES[study.elsewhere], **seeds) if study.elsewhere else []
     runs = {run[1:]: run for run in all_runs_of(study, **chosen)}
     left = runs.keys() - {run[1:] for run in other}
     return sorted((runs[key] for key in runs if key in left), key=lambda run: run.seed)

@@ -181,6 +181,9 @@ def test_table_of_times_is_that_of_the_measurement():
     found = json.loads((ROOT / "docs" / "timing.json").read_text())
     assert "dirty" not in found["commit"]
     assert "\n".join(timing.table(found)) in (ROOT / "README.md").read_text()
+    for name, fit in found["fits"].items():
+        n_rows, shape = name.split()
+        assert fit["n_epochs"] == timing.default_epochs(int(n_rows), timing.SHAPES[shape])
 
 
 def test_times_are_measured():

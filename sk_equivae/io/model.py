@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ..files.archive import Tensors
 from ..files.errors import ArchiveError
@@ -261,11 +262,21 @@ def _check_arrays(model: FittedModel) -> None:
         if getattr(model, name).shape != shape:
             raise ArchiveError(f"{name} has the shape {getattr(model, name).shape} in the archive; "
                                f"expected {shape}.")  # fmt: skip
+    if not np.isfinite(model.v_mean).all() or not _are_covariances(model.v_covariance):
+        raise ArchiveError("The distribution of v is damaged in the archive.")
     weight = model.class_weight
     if weight is not None and (weight.shape != (n,) or not (weight > 0).all()):
         raise ArchiveError("The weights of the classes are damaged in the archive.")
     if not np.isin(model.trained, np.arange(n)).all():
         raise ArchiveError("The archive names trained classes that it does not have.")
+
+
+def _are_covariances(matrices: NDArray[np.float64]) -> bool:
+    """Return whether matrices are positive definite, as prediction needs them."""
+    try:
+        return bool(np.isfinite(np.linalg.cholesky(matrices)).all())
+    except np.linalg.LinAlgError:
+        return False
 
 
 def _check_parts(model: FittedModel) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from sklearn.utils.fixes import parse_version
 from torch import Tensor, nn
+from torch.distributions import Independent, Normal
 
 from .._version import __version__
 from ..files.atomic import write_whole
@@ -73,8 +74,9 @@ class _Bounds:
         p_x = likelihood_x(module.likelihood, output, scale)
         kl = kl_v(q_v)
         if self.styles is not None:
-            codes = torch.arange(n_classes).repeat(n_rows)
-            kl = self.styles.weight * kl_within_class(q_v, self.styles.p_v, codes)
+            mean, stddev = (t.unflatten(0, (-1, n_classes)) for t in (q_v.mean, q_v.stddev))
+            pairs = Independent(Normal(mean, stddev, validate_args=False), 1)  # (n, n_classes)
+            kl = self.styles.weight * kl_within_class(pairs, self.styles.p_v).flatten()
         terms = LatentTerms(p_x.log_prob(each_class(x).double()), kl)
         return labeled_elbo(terms, self.log_prior.repeat(n_rows)).unflatten(0, (-1, n_classes))
 

@@ -139,39 +139,37 @@ class ClassNormal(NamedTuple):
     whitening: Tensor
 
 
-def kl_within_class(q_v: Distribution, p_v: ClassNormal, codes: Tensor) -> Tensor:
-    r"""Return :math:`D_{KL}[q(v|r_y, x) || p(v|y)]`, one value per row.
+def kl_within_class(q_v: Distribution, p_v: ClassNormal) -> Tensor:
+    r"""Return :math:`D_{KL}[q(v|r_y, x) || p(v|y)]`, one value per row or pair of row and class.
 
     torch's own divergence of two multivariate normals solves triangular systems, which cannot be
     exported to ONNX.
 
     Parameters
     ----------
-    q_v : Distribution of shape (n,)
-        q(v | r_y, x) of rows.
+    q_v : Distribution of shape (n,) or (n, n_classes)
+        q(v | r_y, x) of rows, for one class y or for all of them.
     p_v : ClassNormal
-        p(v|y) of all classes.
-    codes : Tensor of shape (n,)
-        The class y of each row.
+        p(v|y) of this class, without the first dimension, or of all classes.
 
     Returns
     -------
-    kl : Tensor of shape (n,)
+    kl : Tensor of shape (n,) or (n, n_classes)
         The divergence.
 
     Examples
     --------
     >>> import torch
     >>> q_v = posterior_v(torch.ones(1, 2), torch.zeros(1, 2))
-    >>> unit = ClassNormal(torch.zeros(1, 2), torch.eye(2)[None])
-    >>> kl_within_class(q_v, unit, torch.tensor([0])), kl_v(q_v)
+    >>> unit = ClassNormal(torch.zeros(2), torch.eye(2))
+    >>> kl_within_class(q_v, unit), kl_v(q_v)
     (tensor([1.]), tensor([1.]))
     """
-    whitening = p_v.whitening[codes]  # (n, n_equivariant, n_equivariant)
-    away = (whitening @ (q_v.mean - p_v.mean[codes])[:, :, None]).square().sum(dim=(1, 2))
-    spread = (whitening.square() * q_v.variance[:, None]).sum(dim=(1, 2))
-    scale = whitening.diagonal(dim1=1, dim2=2).log() + q_v.stddev.log()
-    return 0.5 * (away + spread - scale.shape[1]) - scale.sum(dim=1)
+    # all rows are multiplied by the matrix of a class, without a copy of it per row
+    away = ((q_v.mean - p_v.mean)[..., None, :] @ p_v.whitening.mT)[..., 0, :]
+    spread = q_v.variance * p_v.whitening.square().sum(dim=-2)
+    scale = p_v.whitening.diagonal(dim1=-2, dim2=-1).log() + q_v.stddev.log()
+    return (0.5 * (away.square() + spread - 1) - scale).sum(dim=-1)
 
 
 def kl_y(q_y: Tensor, log_prior: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution
 
 from .bounds import LatentTerms, labeled_elbo
 from .distributions import ClassNormal, kl_v, kl_within_class
@@ -102,14 +101,10 @@ def terms_by_class(
     for code, r_y in enumerate(r):
         r_y = r_y.expand(len(x), -1)
         q_v = module.equivariant(h, r_y)
-        kl = kl_of(q_v, p_v, torch.full((len(x),), code, device=x.device))
+        own = None if p_v is None else ClassNormal(p_v.mean[code], p_v.whitening[code])
+        kl = kl_v(q_v) if own is None else kl_within_class(q_v, own)
         terms.append((module.decode(r_y, q_v.mean).log_prob(x), kl))
     return LatentTerms(*(torch.stack(term, dim=1) for term in zip(*terms, strict=True)))
-
-
-def kl_of(q_v: Distribution, p_v: ClassNormal | None, codes: Tensor) -> Tensor:
-    """Return the divergence of q(v | r_y, x) from p(v|y), or from p(v) if there is none."""
-    return kl_v(q_v) if p_v is None else kl_within_class(q_v, p_v, codes)
 
 
 def bound_by_class(

@@ -51,6 +51,8 @@ BELIEVED = 0.1
 # How strongly a temperature is drawn towards 1, which matters for few rows only.
 STRENGTH = 0.1
 LOWEST, HIGHEST = 0.05, 100.0
+# Size of the first step of the search for the two numbers of the likelihood rule, in logarithms.
+FIRST_STEP = 0.5
 SMALLEST = 1e-12
 
 
@@ -323,9 +325,16 @@ def best_likelihood(parts: list[tuple[Floats, Floats, Floats, float]]) -> tuple[
         return _disagreement(scored, float(log_temperature)) + pull
 
     bounds = [(float(np.log(LOWEST)), float(np.log(HIGHEST)))] * 2
-    exact = {"xatol": 1e-4, "fatol": 1e-6}
-    found = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=bounds, options=exact)
-    temperature, weight = np.exp(found.x)
+    # if wrong rows are extremely sure, the loss is flat around 1
+    log_temperature = np.log(best_temperature([(d - kl, *rest) for d, kl, *rest in parts]))
+    inwards = -np.copysign(FIRST_STEP, log_temperature)
+    found = []
+    for start in (0.0, log_temperature):
+        simplex = [[start, 0.0], [start + inwards, 0.0], [start, FIRST_STEP]]
+        options = {"xatol": 1e-4, "fatol": 1e-6, "initial_simplex": simplex}
+        first = np.array(simplex[0])
+        found.append(minimize(loss, first, method="Nelder-Mead", bounds=bounds, options=options))
+    temperature, weight = np.exp(min(found, key=lambda result: result.fun).x)
     return float(temperature), float(weight)
 
 

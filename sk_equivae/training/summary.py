@@ -108,10 +108,9 @@ def summarize(
         v_mean=v_mean if old is None else old.v_mean,
         v_covariance=v_covariance if old is None else old.v_covariance,
         trained=np.arange(n_classes),
-        kl_v=np.zeros(module.n_latents[1]),
-        relative=relative_to_moments((v_mean, v_covariance)),
+        kl_v=np.zeros(module.n_latents[1]) if old is None else old.kl_v,
+        relative=relative_to_moments((v_mean, v_covariance)) if old is None else old.relative,
         class_weight=class_weight,
-        style_weight=None if old is None else old.style_weight,
         background=prototypes[n_classes:],
         background_prior=float(count[n_classes:].sum() / count.sum()),
     )
@@ -194,6 +193,8 @@ def with_styles(model: FittedModel, data: TrainingRows, settings: TrainingSettin
 
     v, kl, codes = model.map(add, data.X, codes, rows=rows)
     kept = codes >= 0
+    if not kept.any():  # rows of no class alone, in `partial_fit`
+        return model
     v, codes, kl_v = v[kept], codes[kept], kl[kept].mean(axis=0)
     v_mean, v_covariance = moments.update_moments((model.v_mean, model.v_covariance))
     relative = fit_relative(v, codes, kl_v, (v_mean, v_covariance))

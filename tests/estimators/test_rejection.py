@@ -104,6 +104,16 @@ def test_training_goes_on_with_rows_of_no_class(model, blobs, known):
     assert len(again.model_.background) == 1
 
 
+def test_rows_of_no_class_alone_leave_the_styles_as_they_are(model, blobs, known):
+    X, y = blobs
+    again = pickle.loads(pickle.dumps(model))
+    before = again.model_
+    again.partial_fit(X[y == 2], known[y == 2])
+    assert again.transduction_.tolist() == [-1] * 20
+    np.testing.assert_array_equal(again.model_.kl_v, before.kl_v)
+    np.testing.assert_array_equal(again.model_.relative.used, before.relative.used)
+
+
 def test_all_classes_are_known(blobs, few):
     X, y = blobs
     model = EquiVAEClassifier(**PARAMS).fit(X, few)

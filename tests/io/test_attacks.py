@@ -132,6 +132,14 @@ def test_tensors_that_lie(read, good, changes):
         read(joined(header, data))
 
 
+def test_a_covariance_that_is_none(read, good):
+    header, data = parts(good)
+    start, stop = header["v_covariance"]["data_offsets"]
+    values = -np.frombuffer(data[start:stop])
+    with pytest.raises(ArchiveError, match="distribution of v"):
+        read(joined(header, data[:start] + values.tobytes() + data[stop:]))
+
+
 def test_tensors_that_overlap(read, good):
     header, data = parts(good)
     other = header["module.decoder.dense.weight"]["data_offsets"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.distance import cdist
-from torch.distributions import MultivariateNormal, kl_divergence
+from torch.distributions import Independent, MultivariateNormal, Normal, kl_divergence
 
 from sk_equivae.model.distributions import ClassNormal, kl_v, kl_within_class, posterior_v
 from sk_equivae.model.rules import (
@@ -145,8 +145,9 @@ def test_divergence_within_a_class(p_v):
     expected = kl_divergence(
         MultivariateNormal(q_v.mean, scale_tril=q_v.stddev.diag_embed()), theirs
     )
-    found = kl_within_class(q_v, ours, torch.arange(3))
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(kl_within_class(q_v, ours), expected)
+    pairs = Independent(Normal(q_v.mean[:, None], q_v.stddev[:, None]), 1)  # with all classes
+    torch.testing.assert_close(kl_within_class(pairs, ours).diagonal(), expected)
 
 
 def test_likelihood_rule_goes_by_v_within_the_class(module, x, r, p_v):
@@ -156,15 +157,15 @@ def test_likelihood_rule_goes_by_v_within_the_class(module, x, r, p_v):
         r_y = r[code].expand(len(x), -1)
         q_v = module.encode(x, r_y)
         density = module.decode(r_y, q_v.mean).log_prob(x)
-        kl = kl_within_class(q_v, p_v[0], torch.full((len(x),), code))
+        kl = kl_within_class(q_v, ClassNormal(p_v[0].mean[code], p_v[0].whitening[code]))
         torch.testing.assert_close(found[:, code], density - 2.5 * kl + LOG_PRIOR[code])
 
 
 def test_with_the_prior_of_the_paper_it_is_equation_4(module, x, r):
     unit = ClassNormal(torch.zeros(3, 2).double(), torch.eye(2).double().repeat(3, 1, 1))
     q_v = module.encode(x, r[0].expand(len(x), -1))
-    codes = torch.zeros(len(x), dtype=torch.long)
-    torch.testing.assert_close(kl_within_class(q_v, unit, codes), kl_v(q_v))
+    own = ClassNormal(unit.mean[0], unit.whitening[0])
+    torch.testing.assert_close(kl_within_class(q_v, own), kl_v(q_v))
     torch.testing.assert_close(
         bound_by_class(module, x, r, LOG_PRIOR, Styles(unit, 1.0)),
         bound_by_class(module, x, r, LOG_PRIOR),

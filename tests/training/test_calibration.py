@@ -74,6 +74,25 @@ def test_weight_of_styles_is_learnt():
     np.testing.assert_allclose(np.divide(often, once), 5, rtol=0.1)
 
 
+def test_wrong_rows_that_are_extremely_sure():
+    """The loss is flat around 1 then; it is at least as low as with a temperature alone."""
+    rng = np.random.RandomState(0)
+    labels = rng.randint(5, size=500)
+    density = 2e4 * np.eye(5)[labels]
+    labels[:50] = rng.randint(5, size=50)
+    beliefs, kl = np.eye(5)[labels], np.ones((500, 5))
+    temperature, _ = best_likelihood([(density, kl, beliefs, 1.0)])
+    assert temperature > 50
+
+
+def test_without_calibration_the_likelihood_rule_is_that_of_the_paper(make, blobs, few):
+    X, y = blobs
+    model = make(max_epochs=2).fit(X, few)
+    model.set_params(objective__calibrate=False).partial_fit(X, y)
+    assert model.temperature_ == dict.fromkeys(RULES, 1.0)
+    assert model.model_.style_weight is None
+
+
 def test_images_with_many_labels_and_without_augmentation(make, images):
     X, y = images
     half = np.where(np.arange(24) < 12, y, -1)

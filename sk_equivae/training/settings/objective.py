@@ -247,7 +247,8 @@ def paper_objective() -> Objective:
     are tens of nats, into wrong classes. Other methods of this kind have weights of 10 to 60.
 
     What the paper leaves open: every row has the same weight in the bound, as Eq. 7 is written;
-    half of a batch is labelled; a batch has at most 512 rows.
+    half of a batch is labelled; a batch has at most 512 rows; if there are unlabelled rows, the
+    first 200 batches have labelled rows alone.
     """
     return Objective(
         labeled_share="auto",
@@ -261,7 +262,7 @@ def paper_objective() -> Objective:
         min_complements="m_max",
         labeled_fraction=0.5,
         hidden_fraction=0.0,
-        labeled_warmup=0,
+        labeled_warmup=200,
         alignment=None,
         graph=None,
         discriminant=None,
