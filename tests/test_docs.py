@@ -181,16 +181,13 @@ def test_table_of_times_is_that_of_the_measurement():
     found = json.loads((ROOT / "docs" / "timing.json").read_text())
     assert "dirty" not in found["commit"]
     assert "\n".join(timing.table(found)) in (ROOT / "README.md").read_text()
-    for name, fit in found["fits"].items():
-        n_rows, shape = name.split()
-        assert fit["n_epochs"] == timing.default_epochs(int(n_rows), timing.SHAPES[shape])
 
 
 def test_times_are_measured():
     timing = example("timing")
     found = timing.measure(120, (8, 8))
-    assert found["n_epochs"] > 2
-    assert found["total_s"] > found["n_epochs"] * found["epoch_s"] > 0
+    total = timing.total(found, 120, (8, 8))
+    assert total > timing.default_epochs(120, (8, 8)) * found["epoch_s"] > 0
     assert timing.default_epochs(60_000, (28, 28)) == 8
     assert timing.default_epochs(60_000, (32, 32, 3)) == 11  # photographs are learnt for longer
 
