@@ -55,15 +55,15 @@ def rows(dataset):
     return split.X, split.y, split.X_valid, split.y_valid
 
 
-def fitted(folder, name, X, y):
-    """Return a model from the folder, or train it, and save it there with the time it took."""
-    path = folder / f"{name}.safetensors"
-    if not path.exists():
+def fitted(folder, dataset, name, X, y, at):
+    """Return a model from the folder, or train it and save it there, and how it was trained."""
+    path = folder / f"{dataset}_{name}.equivae"
+    told = path.with_suffix(".json")  # written last, so that what it tells of is there
+    if not told.exists():
         start = time.time()
         EquiVAEClassifier(**MODELS[name], random_state=0).fit(X, y).save(path)
-        (folder / f"{name}.json").write_text(json.dumps({"wall_s": round(time.time() - start)}))
-    seconds = json.loads((folder / f"{name}.json").read_text())
-    return EquiVAEClassifier.load(path), seconds
+        told.write_text(json.dumps({"wall_s": round(time.time() - start), "commit": at}))
+    return EquiVAEClassifier.load(path), json.loads(told.read_text())
 
 
 def pairs(X, y):
@@ -131,10 +131,10 @@ def main():
     parser.add_argument("dataset", nargs="?", choices=("mnist", "digits"), default="mnist")
     args = parser.parse_args()
     is_final = args.dataset == "mnist"
-    found = {"commit": commit()} if is_final else {}
+    at = commit() if is_final else None
     args.folder.mkdir(parents=True, exist_ok=True)
     X, y, X_valid, y_valid = rows(args.dataset)
-    models = {name: fitted(args.folder, name, X, y) for name in MODELS}
+    models = {name: fitted(args.folder, args.dataset, name, X, y, at) for name in MODELS}
     for number, (draw, name) in FIGURES.items():
         figure = draw(models[name][0], X_valid, y_valid)
         target = DOCS if is_final else args.folder
@@ -144,8 +144,8 @@ def main():
     if is_final:
         versions = {"sk_equivae": sk_equivae.__version__, "torch": torch.__version__,
                     "python": platform.python_version()}  # fmt: skip
-        found |= {"seed": 0, "versions": versions, "threads": torch.get_num_threads()}
-        found |= {name: seconds for name, (_, seconds) in models.items()}
+        found = {"seed": 0, "versions": versions, "threads": torch.get_num_threads()}
+        found |= {name: trained for name, (_, trained) in models.items()}
         (DOCS / "paper_figures.json").write_text(json.dumps(found, indent=1) + "\n")
 
 

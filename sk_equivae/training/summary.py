@@ -169,7 +169,8 @@ def transduction(model: FittedModel, data: TrainingRows, settings: TrainingSetti
 def with_styles(model: FittedModel, data: TrainingRows, settings: TrainingSettings) -> FittedModel:
     """Return the model with the distribution of v per class, from at most `STYLE_ROWS` rows.
 
-    Unlabelled rows are of the class that is predicted. The likelihood rule is not at hand yet.
+    Unlabelled rows are of the class that is predicted; the likelihood rule is not at hand yet. Rows
+    that q(y | x) takes for rows of no class have no style.
     """
     rule = "prototype" if settings.predict_with == "likelihood" else settings.predict_with
     moments = StyleMoments(len(model.classes), model.module.n_latents[1])
@@ -183,7 +184,7 @@ def with_styles(model: FittedModel, data: TrainingRows, settings: TrainingSettin
         if bool(unknown.any()):
             predicted = model.class_logits(x[unknown], rule).argmax(dim=1).to(code.device)
             code = code.masked_scatter(unknown, predicted)
-            stranger = unknown & in_background(model, x)  # rows of no class have no style
+            stranger = unknown & in_background(model, x)
             code = code.masked_fill(stranger, -1)
         q_v = model.module.encode(x, prototypes[code])
         kept = code >= 0

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 
-from sk_equivae import EquiVAEClassifier
+from sk_equivae import EquiVAEClassifier, Objective
 
 QUICK = {"max_epochs": 1, "batch_size": 16, "random_state": 0}
+NOT_CALIBRATED = Objective(calibrate=False)
 
 needs_node = pytest.mark.skipif(
     shutil.which("node") is None, reason="there is no `node` on the PATH to run the networks with"
@@ -76,6 +77,7 @@ CASES = {
         8, 8, 1, np.float64, likelihood="bernoulli", predict_with="likelihood"
     ),
     "likelihood, Gaussian": iris_case(predict_with="likelihood"),
+    "likelihood, not calibrated": iris_case(predict_with="likelihood", objective=NOT_CALIBRATED),
     "tabular": iris_case(),
     "tabular Bernoulli": digits_rows_case,
     "mixed": mixed_case,

@@ -21,7 +21,7 @@ from sklearn.utils.fixes import parse_version
 from torch import nn
 
 import sk_equivae
-from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks
+from sk_equivae import EquiVAEClassifier, EquiVAETransformer, Networks, Objective
 from sk_equivae.io.float64 import convolve, mean_pool
 from sk_equivae.io.onnx import MIN_TORCH
 
@@ -102,6 +102,15 @@ def assert_same_answers(estimator, X, what, folder):
             answer.astype(float), expected, rtol=0, atol=1 if answer.dtype == np.uint8 else 1e-5
         )
     return graph
+
+
+def test_likelihood_rule_of_the_paper(tmp_path):
+    """With p(v) in place of p(v|y), as in files of older versions."""
+    X, y = bits()
+    paper = {"predict_with": "likelihood", "objective": Objective(calibrate=False)}
+    model = fit(X, y, likelihood="bernoulli", **paper)
+    assert model.model_.style_weight is None
+    assert_same_answers(model, X, "predict_proba", tmp_path)
 
 
 @pytest.mark.parametrize("what", ["predict_proba", "transform", "decode"])
