@@ -271,7 +271,7 @@ def _check_arrays(model: FittedModel) -> None:
         raise ArchiveError("The archive names trained classes that it does not have.")
 
 
-def _are_covariances(matrices: NDArray[np.float64]) -> bool:
+def _are_covariances(matrices: NDArray[np.floating[Any]]) -> bool:
     """Return whether matrices are positive definite, as prediction needs them."""
     try:
         return bool(np.isfinite(np.linalg.cholesky(matrices)).all())

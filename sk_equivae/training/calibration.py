@@ -326,7 +326,8 @@ def best_likelihood(parts: list[tuple[Floats, Floats, Floats, float]]) -> tuple[
 
     bounds = [(float(np.log(LOWEST)), float(np.log(HIGHEST)))] * 2
     # if wrong rows are extremely sure, the loss is flat around 1
-    log_temperature = np.log(best_temperature([(d - kl, *rest) for d, kl, *rest in parts]))
+    bounds_of_rows = [(d - kl, beliefs, weight) for d, kl, beliefs, weight in parts]
+    log_temperature = np.log(best_temperature(bounds_of_rows))
     inwards = -np.copysign(FIRST_STEP, log_temperature)
     found = []
     for start in (0.0, log_temperature):
