@@ -259,7 +259,7 @@ def _believed(
     return parts
 
 
-def best_temperature(parts: list[tuple[Floats, Floats, float]]) -> float:
+def best_temperature(parts: Sequence[tuple[Floats, Floats, float]]) -> float:
     """Return the temperature at which logits agree best with beliefs.
 
     Parameters
