@@ -31,5 +31,6 @@ ax.legend(title="predict_with")
 plt.show()
 
 # %%
-# Below the dashed line a rule is too sure of itself. "likelihood" nearly always is: all pixels of a
-# row speak for the same class, and the model takes them for independent witnesses.
+# Below the dashed line a rule is too sure of itself. Without the temperatures that ``fit`` learns,
+# "likelihood" would be far below it: all pixels of a row speak for the same class, and the model takes
+# them for independent witnesses.

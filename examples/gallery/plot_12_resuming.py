@@ -39,7 +39,7 @@ resumed = model.fit(X, y)
 print("epochs in the history:", [row["epoch"] for row in resumed.history_])
 display = TrainingHistoryDisplay.from_estimator(resumed)
 for ax in display.axes_:
-    ax.axvline(3.5, color="grey", linestyle=":")  # stopped here
+    ax.axvline(2.5, color="grey", linestyle=":")  # stopped here
 plt.show()
 
 # %%
