@@ -32,5 +32,5 @@ plt.show()
 
 # %%
 # Below the dashed line a rule is too sure of itself. Without the temperatures that ``fit`` learns,
-# "likelihood" would be far below it: all pixels of a row speak for the same class, and the model takes
-# them for independent witnesses.
+# "likelihood" would be far below it: all pixels of a row speak for the same class, and the model
+# takes them for independent witnesses.
