@@ -137,8 +137,8 @@ class Errors:
     def seconds(self, line: Line, columns: Sequence[Column]) -> str:
         """The mean time of a fit, or a dash."""
         own = (r for r in self.of(columns) if (r["method"], r["setting"]) == line[:2])
-        walls = [r["wall"] for r in own]
-        return f"{np.mean(walls):.1f}" if walls else DASH
+        seconds = [r["cpu"] for r in own]
+        return f"{np.mean(seconds):.1f}" if seconds else DASH
 
     def notes(self, columns: Sequence[Column]) -> str:
         """What must be said below a table: of data sets, methods and results."""
