@@ -15,8 +15,8 @@ from benchmarks.results import FOLDER, ROOT, append, key_of, read
 def line(study="few_labels", **changed):
     return {
         "study": study, "dataset": "digits", "labels": 50, "method": "equivae",
-        "setting": "default", "seed": 0, "fingerprint": "abc", "commit": "0", "wall": 2.0, "cpu": 2.0,
-        "threads": 1, "errors": {"prototype": 1.0}, "measures": {}, **changed,
+        "setting": "default", "seed": 0, "fingerprint": "abc", "commit": "0", "wall": 2.0,
+        "cpu": 2.0, "threads": 1, "errors": {"prototype": 1.0}, "measures": {}, **changed,
     }  # fmt: skip
 
 
