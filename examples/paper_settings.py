@@ -134,7 +134,7 @@ def plot(results, path):
     ax.set_yticks(ticks, [f"{tick}" for tick in ticks])
     ax.set_yticks([], minor=True)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside lower center", ncols=2)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
