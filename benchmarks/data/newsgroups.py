@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.data.files import VARIABLE, places
 
 NAME, FILE = "newsgroups", "minilm.npz"
-# The beginning of a text tells its topic; longer ones take longer to embed.
-N_TEXTS, N_CHARACTERS, N_TOKENS = 3_000, 800, 96
+N_TEXTS, N_CHARACTERS, N_TOKENS = 3_000, 800, 96  # the beginning of a text tells its topic
 
 
 def embedded_newsgroups(folder: Path | None) -> tuple[NDArray, NDArray]:

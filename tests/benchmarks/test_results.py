@@ -141,3 +141,11 @@ def test_result_names_its_commit(tree, tmp_path_factory):
     (result,) = read("few_labels", folder)
     assert result["commit"] == clean_commit(tree)
     assert result["errors"]["predict"] < 30
+
+
+def test_runs_that_serve_another_study_are_measured_once():
+    chosen = {"datasets": ["mnist"], "labels": [100], "settings": ["default"]}
+    for seeds in (None, [0, 99]):  # those of the data set, and others
+        runs = runs_of(STUDIES["paper"], **chosen, seeds=seeds)
+        assert {run.method for run in runs}.isdisjoint({"equivae", "network"})
+        assert "m2" in {run.method for run in runs}
