@@ -46,7 +46,9 @@ def auto_widths(input_shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Networks(NestedSettings):
-    """Sizes and parts of the networks; Appendix B of the paper unless rows are photographs.
+    """Sizes and parts of the networks; by default close to Appendix B of the paper.
+
+    Photographs have residual networks by default. `networks="paper"` is Appendix B itself.
 
     Pass it to an estimator as `networks`. A grid search reaches its fields by names such as
     `networks__dropout`.
@@ -244,8 +246,8 @@ def paper_networks() -> Networks:
     """Return the networks of the paper's Appendix B.
 
     The paper does not say how much dropout q(y|x) has; 0.5 is what was usual. The decoder's
-    hidden layer is reshaped to an image of 2 x 2 pixels, which five transposed convolutions
-    enlarge.
+    hidden layer is reshaped to an image of 2 x 2 pixels, which four transposed convolutions of
+    stride 2 enlarge; a convolution of stride 1 follows.
     """
     return Networks(
         body="paper",
