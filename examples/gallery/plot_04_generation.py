@@ -2,7 +2,7 @@
 Are generated rows any good?
 ============================
 
-Samples look fine to the eye that wants to believe it. Two checks that do not: a classifier of real
+Samples can look better than they are. Two checks: a classifier of real
 images has to recognise them, and a classifier that has learnt from them has to recognise real ones.
 """
 

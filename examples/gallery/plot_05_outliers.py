@@ -16,16 +16,16 @@ X, y, X_test, y_test = load_few_digits(n_per_class=10)
 model = EquiVAEClassifier(max_epochs=5, random_state=0).fit(X, y)
 
 # %%
-# Three kinds of rows that are no digits: digits in mirror writing and on their sides, and digits
-# with their pixels in disorder.
+# Three kinds of unfamiliar rows: mirrored digits, digits with rows and columns swapped, and digits
+# with shuffled pixels.
 
 rng = np.random.RandomState(0)
 pixels = rng.permutation(64)
 strange = {
     "digits": X_test,
     "mirrored": X_test[:, :, ::-1],
-    "on their sides": X_test.transpose(0, 2, 1),
-    "pixels in disorder": X_test.reshape(-1, 64)[:, pixels].reshape(-1, 8, 8),
+    "transposed": X_test.transpose(0, 2, 1),
+    "shuffled pixels": X_test.reshape(-1, 64)[:, pixels].reshape(-1, 8, 8),
 }
 scores = {name: model.score_samples(rows, random_state=0) for name, rows in strange.items()}
 for name, rows in strange.items():

@@ -25,7 +25,7 @@ scores = {
 }
 
 # %%
-# The transformer can be taken out, and its r be used for anything:
+# The transformer can be taken out, and r can be used for anything:
 
 r, r_test = pipeline[0].transform(X), pipeline[0].transform(X_test)
 neighbors = KNeighborsClassifier(3).fit(r[labeled], y[labeled])

@@ -3,8 +3,8 @@ Can I bring my own network?
 ===========================
 
 Any ``torch.nn.Module`` that maps a batch of rows to features can take the place of the
-convolutions, with its weights, so a pre-trained one may be used as well. Callbacks of skorch see
-the training.
+convolutions, with its weights, so a pre-trained one may be used as well. Callbacks of skorch can
+follow the training.
 """
 
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ Of 1257 images of handwritten digits, 100 have a label: ten of each digit. What 
 that? This page trains a model, and shows what it knows. It runs in about half a minute, and is a
 notebook too: see the end of the page.
 
-Install the library with its pictures first: ``pip install "sk-equivae[plot]"``.
+Install the library with its pictures first: ``pip install ".[plot]"``.
 """
 
 # %%

@@ -34,7 +34,8 @@ def load(path: Any, *, objects: dict[str, Any] | None = None, device: str = "aut
     Returns
     -------
     estimator : EquiVAEClassifier or EquiVAETransformer
-        The fitted estimator. It has no `net_`, `transduction_` or `evidence_`.
+        The fitted estimator. It has no `net_`, `evidence_`, `transduction_` or
+        `transduction_proba_`.
 
     Examples
     --------

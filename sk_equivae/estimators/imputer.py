@@ -75,8 +75,8 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : EquiVAETransformer
-        The fitted model, with all its methods: `impute(X, n_draws=5)` for multiple imputation,
-        `sample`, `score_samples`, ...
+        The fitted model, with `impute(X, n_draws=5)` for multiple imputation, `sample`,
+        `score_samples` and others. Store the imputer by joblib; its `save` is not supported.
 
     n_features_in_ : int
         Number of columns.

@@ -1,4 +1,4 @@
-"""Saving and loading of fitted estimators. `sk_equivae.io.archive` describes the format."""
+"""Saving and loading of fitted estimators. docs/archive.md describes the format."""
 
 import platform
 from pathlib import Path
