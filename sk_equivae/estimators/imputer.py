@@ -26,6 +26,18 @@ class _Model(EquiVAETransformer):
     _n_least_classes = 1
     _expects_gaps = True
 
+    def save(self, path: Any) -> None:
+        """Write the model to a file, from which `load` makes an `EquiVAETransformer`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        """
+        usual = EquiVAETransformer()
+        vars(usual).update(vars(self))
+        usual.save(path)
+
 
 class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Transformer that fills in the missing values of a table.
@@ -76,7 +88,8 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     estimator_ : EquiVAETransformer
         The fitted model, with `impute(X, n_draws=5)` for multiple imputation, `sample`,
-        `score_samples` and others. Store the imputer by joblib; its `save` is not supported.
+        `score_samples` and others. `load` reads what its `save` has written as an
+        `EquiVAETransformer`, whose `impute` gives the same values.
 
     n_features_in_ : int
         Number of columns.

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from sk_equivae import EquiVAEClassifier, EquiVAEImputer
+from sk_equivae import EquiVAEClassifier, EquiVAEImputer, EquiVAETransformer, load
 from tests._tables import FAST, NAMES, dtypes, make_table, n_missing
 
 QUICK = {"latent_dim": 2, "max_epochs": 2, "random_state": 0}
@@ -157,3 +157,12 @@ def test_imputer_in_a_pipeline(blobs):
     assert make_pipeline(EquiVAEImputer(**QUICK), LogisticRegression()).fit(X, y).score(X, y) > 0.9
     named = EquiVAEImputer(**QUICK).set_output(transform="pandas").fit(X)
     assert named.transform(X).columns.tolist() == ["x0", "x1", "x2", "x3"]
+
+
+def test_the_model_of_an_imputer_can_be_saved(tmp_path):
+    X, _ = make_table()
+    imputer = EquiVAEImputer(**QUICK).fit(X)
+    imputer.estimator_.save(tmp_path / "model.equivae")
+    model = load(tmp_path / "model.equivae")
+    assert type(model) is EquiVAETransformer
+    pd.testing.assert_frame_equal(model.impute(X), imputer.transform(X))
