@@ -143,23 +143,15 @@ dataset("vowel", "Vowel", n_classes=11)(partial(table, "Vowel", categories=("V1"
 dataset("zoo", "Zoo", n_classes=7)(partial(table, "Zoo"))
 
 
-@dataset(
-    "series",
-    "time series",
-    n_classes=10,
-    labels_per_class=(5, 20),
-    note="made by a generator in the manner of MNIST-1D: 40 steps, ten shapes of our own",
-)
+@dataset("series", "time series", n_classes=10, labels_per_class=(5, 20),
+         note="made by a generator in the manner of MNIST-1D: 40 steps, ten shapes of our own",
+         )  # fmt: skip
 def series(folder: Path | None, rng: Rng) -> Split:
     return split_rows(*make_series(rng), rng)
 
 
-@dataset(
-    "newsgroups",
-    "newsgroups",
-    n_classes=20,
-    labels_per_class=(5, 20),
-    note="3,000 texts as embeddings of all-MiniLM-L6-v2, which have 384 features and length 1",
-)
+@dataset("newsgroups", "newsgroups", n_classes=20, labels_per_class=(5, 20),
+         note="3,000 texts as embeddings of all-MiniLM-L6-v2, which have 384 features and length 1",
+         )  # fmt: skip
 def newsgroups(folder: Path | None, rng: Rng) -> Split:
     return split_rows(*embedded_newsgroups(folder), rng)
