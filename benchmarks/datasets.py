@@ -144,14 +144,12 @@ dataset("zoo", "Zoo", n_classes=7)(partial(table, "Zoo"))
 
 
 @dataset("series", "time series", n_classes=10, labels_per_class=(5, 20),
-         note="made by a generator in the manner of MNIST-1D: 40 steps, ten shapes of our own",
-         )  # fmt: skip
+         note="made by a generator in the manner of MNIST-1D: 40 steps, our shapes")  # fmt: skip
 def series(folder: Path | None, rng: Rng) -> Split:
     return split_rows(*make_series(rng), rng)
 
 
 @dataset("newsgroups", "newsgroups", n_classes=20, labels_per_class=(5, 20),
-         note="3,000 texts as embeddings of all-MiniLM-L6-v2, which have 384 features and length 1",
-         )  # fmt: skip
+         note="3,000 texts, embedded by all-MiniLM-L6-v2: 384 features, length 1")  # fmt: skip
 def newsgroups(folder: Path | None, rng: Rng) -> Split:
     return split_rows(*embedded_newsgroups(folder), rng)

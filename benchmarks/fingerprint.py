@@ -23,7 +23,8 @@ OWN, PACKAGE = "benchmarks", "sk_equivae"
 ROOMS = ("model", "fitted", "training", "estimators", "generation", "presets", "datasets")
 # Nor do frames, texts as labels, rejected rows, files, checks, and methods that nothing here calls.
 _OF_USERS = ("frames", "labels", "libraries", "rejection", "storage")
-NO_CODE = {"sk_equivae.training.forecast", *(f"sk_equivae.estimators.{name}" for name in _OF_USERS)}
+NO_CODE = {f"sk_equivae.training.{name}" for name in ("checkpoint", "forecast")}
+NO_CODE |= {f"sk_equivae.estimators.{name}" for name in _OF_USERS}
 NO_FUNCTION = re.compile(r"_?check|(score|add_classes)$")
 # What only tables use, or only images: a change there leaves the figures of the others as they are.
 OF_TABLES = frozenset(
@@ -165,8 +166,9 @@ def normal_form(node: Any) -> str:
     return f"{type(node).__name__}({inner})"
 
 
-def _counts(node: Any) -> bool:
-    return not (isinstance(node, ast.FunctionDef) and NO_FUNCTION.match(node.name))
+def _counts(node: Any) -> bool:  # what is imported counts where it is used
+    is_import = isinstance(node, ast.Import | ast.ImportFrom)
+    return not (is_import or (isinstance(node, ast.FunctionDef) and NO_FUNCTION.match(node.name)))
 
 
 def _hash(text: str) -> str:

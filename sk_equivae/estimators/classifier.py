@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from .blocks import per_row
 from .labels import is_unlabeled, labels_of
 from .parameters import with_parameters
+from .rejection import is_marked
 from .storage import StorableEstimator
 
 
@@ -167,7 +168,7 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
         Returns
         -------
         score : float
-            The fraction of rows that are classified correctly.
+            The fraction of rows that are classified correctly. A refused row is an error.
         """
         y_pred = np.asarray(self.predict(X))
         labeled = ~is_unlabeled(y, self.unlabeled)
@@ -178,7 +179,17 @@ class EquiVAEClassifier(ClassifierMixin, StorableEstimator):
             )
         check_consistent_length(labeled, y_pred, sample_weight)
         weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
-        return accuracy_score(labels_of(y, labeled), y_pred[labeled], sample_weight=weight)
+        y_true, y_pred = labels_of(y, labeled), y_pred[labeled]
+        if self.reject is None:
+            return accuracy_score(y_true, y_pred, sample_weight=weight)
+        # the marker need not be of the type of the labels
+        weight = np.ones(len(y_true)) if weight is None else weight
+        kept = ~is_marked(y_pred, self.rejected)
+        answered = y_pred[kept].astype(self.classes_.dtype), weight[kept]
+        right = accuracy_score(
+            y_true[kept], answered[0], normalize=False, sample_weight=answered[1]
+        )
+        return float(right / weight.sum())
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
         rows = self._validate_rows(X)

@@ -13,6 +13,7 @@ from .. import generation
 from .arguments import check_count, check_pairs, make_generators
 from .blocks import per_row
 from .labels import check_new_classes, encode_labels
+from .rejection import check_marker
 from .representation import RepresentingEstimator
 
 
@@ -287,5 +288,6 @@ class GenerativeEstimator(RepresentingEstimator):
         rows = self._validate_rows(X)
         codes, new = encode_labels([y] * len(rows) if np.ndim(y) == 0 else y, self.unlabeled)
         check_new_classes(codes, new, len(rows), self.classes_, self.unlabeled)
+        check_marker(self.rejected, new, self.reject)
         self.model_ = generation.add_classes(self.model_, rows, codes, new)
         return self

@@ -35,7 +35,7 @@ class _Model(EquiVAETransformer):
             The file.
         """
         usual = EquiVAETransformer()
-        vars(usual).update(vars(self))
+        usual.__dict__.update(self.__dict__)
         usual.save(path)
 
 

@@ -23,8 +23,9 @@ def _as_array(y: Any) -> NDArray[Any]:
     So -1 in ["a", -1] stays a number, and a nullable column keeps its integers.
     """
     is_numpy = isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)
-    if not is_numpy and hasattr(y, "to_list"):
-        y = np.array(y.to_list(), dtype=object)
+    to_list = getattr(y, "to_list", getattr(y, "tolist", None))  # of a Series, or of its array
+    if not is_numpy and to_list is not None:
+        y = np.array(to_list(), dtype=object)
     elif isinstance(y, (list, tuple)) and any(
         isinstance(value, (str, bool)) or is_scalar_nan(value) for value in y
     ):
@@ -78,6 +79,8 @@ def is_unlabeled(y: ArrayLike, unlabeled: Any = UNLABELED) -> NDArray[np.bool_]:
         raise ValueError(f"unlabeled should be None or a single value; got {unlabeled!r}.")
     y = _as_array(y)
     missing = _is_missing(y)
+    if is_scalar_nan(unlabeled) or is_pandas_na(unlabeled):
+        return missing  # nothing is equal to them
     if unlabeled is None:
         if missing.any():
             raise ValueError(

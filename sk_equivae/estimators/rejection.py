@@ -14,11 +14,13 @@ USUAL_REJECT = 0.05
 
 
 def check_marker(marker: Any, classes: NDArray[Any], reject: float | None) -> None:
-    """Raise if the marker of rejected rows is several values, or a class where it is used."""
+    """Raise if the marker of rejected rows is several values, or a class where it is used.
+
+    Classes are compared by their values: 1, 1.0 and True are one class.
+    """
     if np.ndim(marker):
         raise ValueError(f"rejected should be a single value; got {marker!r}.")
-    is_class = any(type(label) is type(marker) and label == marker for label in classes.tolist())
-    if reject is not None and is_class:
+    if reject is not None and any(bool(label == marker) for label in classes.tolist()):
         raise ValueError(
             f"rejected should be a value that is no class; got {marker!r}, and the classes are "
             f"{classes.tolist()}. Name another marker."
@@ -47,6 +49,24 @@ def with_marker(classes: NDArray[Any], codes: NDArray[Any], marker: Any) -> NDAr
     labels[codes >= 0] = classes[codes[codes >= 0]]
     labels[codes < 0] = marker
     return labels
+
+
+def is_marked(labels: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
+    """Return which labels are the marker of rejected rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_marked(np.array(["a", -1, "b"], dtype=object), -1)
+    array([False,  True, False])
+    >>> is_marked(np.array([1.0, np.nan]), np.nan)
+    array([False,  True])
+    """
+    is_nan = marker != marker
+    return np.array(
+        [bool(label != label if is_nan else label == marker) for label in labels.tolist()],
+        dtype=bool,
+    )
 
 
 class RejectingEstimator(Parameters):
@@ -107,6 +127,8 @@ class RejectingEstimator(Parameters):
         """Return the labels of codes; with `reject`, those of -1 are `rejected`."""
         if self.reject is None:
             return self.model_.classes[codes]
+        # both parameters may have been set after `fit`
+        check_marker(self.rejected, self.model_.classes, self.reject)
         return with_marker(self.model_.classes, codes, self.rejected)
 
     def _validate_rows(self, X: Any) -> NDArray[Any]:

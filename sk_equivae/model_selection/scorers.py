@@ -93,7 +93,18 @@ class LabeledScorer:
         rows, _, labels = labeled_rows(y, self.unlabeled)
         params = _check_method_params(X, params, indices=rows)
         scorer = _with_classes(self.scorer, estimator)
-        return scorer(estimator, _safe_indexing(X, rows), labels, **params)
+        try:
+            return scorer(estimator, _safe_indexing(X, rows), labels, **params)
+        except (TypeError, ValueError) as error:
+            marker = getattr(estimator, "rejected", None)
+            is_other_type = np.asarray(marker).dtype.kind != np.asarray(labels.tolist()).dtype.kind
+            if getattr(estimator, "reject", None) is None or not is_other_type:
+                raise
+            raise TypeError(
+                f"{self.scorer!r} cannot compare labels with rejected={marker!r}, which marks "
+                "refused rows and is of another type. Set `rejected` to a value of the type of the "
+                "labels that is no class, or reject=None."
+            ) from error
 
     # ---------------------------------------------------------------- metadata routing
 

@@ -77,10 +77,17 @@ def read_checkpoint(path: Path, digest: str, settings: TrainingSettings) -> Save
 
     Raises
     ------
+    FileNotFoundError
+        If the folder is not there, so that training does not end without its checkpoint.
     ValueError
         If the file belongs to a fit of other data or with other parameters.
     """
     if not path.exists():
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"Expected `checkpoint` to be a path in an existing folder; got {path}. The folder "
+                f"{path.parent} is not there. Make it first."
+            )
         return None
     manifest, tensors = read_archive(path)
     if manifest.get("kind") != "checkpoint":

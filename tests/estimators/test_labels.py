@@ -132,3 +132,22 @@ def test_score_does_not_cut_strings_or_round_numbers(make, blobs):
     model = make(max_epochs=10).fit(X, y)
     assert model.score(X, y + 0.0) > 0.9
     assert model.score(X, np.append(y[:-1] + 10, 0)) < 0.1
+
+
+@pytest.mark.parametrize("marker", [np.nan, pd.NA])
+def test_a_missing_value_as_the_marker(marker):
+    """It marks missing labels, which are unlabelled in any case; -1 is a class then."""
+    for y in (
+        [1, None, -1],
+        np.array([1.0, np.nan, -1.0]),
+        pd.Series([1, None, -1], dtype="Int64"),
+    ):
+        assert is_unlabeled(y, marker).tolist() == [False, True, False]
+    assert is_unlabeled([1, 0, -1], marker).tolist() == [False] * 3
+
+
+def test_an_array_of_a_nullable_column_keeps_its_integers():
+    codes, classes = encode_labels(pd.array([7, None, 3, 7], dtype="Int64"))
+    assert codes.tolist() == [1, -1, 0, 1]
+    assert classes.tolist() == [3, 7]
+    assert classes.dtype.kind == "i"

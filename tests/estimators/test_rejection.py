@@ -162,3 +162,54 @@ def test_added_classes_are_known(model, blobs):
     assert again.predict_proba(X).shape == (60, 3)
     again.set_params(reject=None)
     assert (again.predict(X[y == 2]) == 2).mean() > 0.8
+
+
+@pytest.mark.parametrize("names", [np.array(["a", "b", "c"], dtype=object), np.array([1, 2, 3])])
+def test_score_counts_a_refused_row_as_an_error(blobs, names):
+    X, y = blobs
+    labels = names[y]
+    model = EquiVAEClassifier(**{**PARAMS, "reject": 0.3}).fit(X, labels)
+    answers = model.predict(X)
+    assert (answers == -1).any()
+    right = np.array([a == b for a, b in zip(answers, labels, strict=True)])
+    assert model.score(X, labels) == pytest.approx(right.mean())
+    weight = np.arange(1.0, len(X) + 1)
+    expected = np.average(right, weights=weight)
+    assert model.score(X, labels, sample_weight=weight) == pytest.approx(expected)
+
+
+def test_score_of_bools(blobs):
+    X, y = blobs
+    model = EquiVAEClassifier(**PARAMS).fit(X, y > 0)
+    right = np.array([a == b for a, b in zip(model.predict(X), y > 0, strict=True)])
+    assert model.score(X, y > 0) == pytest.approx(right.mean())
+
+
+@pytest.mark.parametrize("marker", [1, 1.0, np.int64(1), True])
+def test_a_class_cannot_be_the_marker(blobs, marker):
+    """Not in `fit`, not afterwards, not by a class that is added."""
+    X, y = blobs
+    with pytest.raises(ValueError, match="rejected should be a value that is no class"):
+        EquiVAEClassifier(**PARAMS, rejected=marker).fit(X, y)
+    model = EquiVAEClassifier(**PARAMS).fit(X, y).set_params(rejected=marker)
+    with pytest.raises(ValueError, match="rejected should be a value that is no class"):
+        model.predict(X)
+    two = EquiVAEClassifier(**PARAMS, rejected=marker).fit(X[y != 1], y[y != 1])
+    with pytest.raises(ValueError, match="rejected should be a value that is no class"):
+        two.add_classes(X[y == 1][:3], 1)
+    assert two.classes_.tolist() == [0, 2]
+
+
+def test_minus_one_may_be_a_class_until_rows_are_refused(blobs):
+    X, y = blobs
+    model = EquiVAEClassifier(**QUICK, unlabeled=None).fit(X, y - 1)
+    assert -1 in model.predict(X)
+    with pytest.raises(ValueError, match="got -1"):
+        model.set_params(reject=0.05).predict(X)
+
+
+def test_several_markers_after_fit(model, blobs):
+    several = clone(model).set_params(rejected=[1, 2])
+    several.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+    with pytest.raises(ValueError, match="rejected should be a single value"):
+        several.predict(blobs[0])

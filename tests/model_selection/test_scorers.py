@@ -17,7 +17,9 @@ from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sk_equivae import EquiVAEClassifier
 from sk_equivae.model_selection import SemiSupervisedKFold, held_out_bound, labeled_scorer
+from tests.conftest import QUICK
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +125,13 @@ def test_held_out_bound(make, blobs, few):
     assert held_out_bound(model, X, few, sample_weight=weight) == pytest.approx(expected)
     # a model of these rows finds others unlikely
     assert held_out_bound(model, X) > held_out_bound(model, X[:, ::-1])
+
+
+def test_refused_rows_of_another_type_are_told(blobs):
+    X, y = blobs
+    names = np.array(["a", "b", "c"], dtype=object)[y]
+    model = EquiVAEClassifier(**QUICK, reject=0.3).fit(X, names)
+    with pytest.raises(TypeError, match="Set `rejected` to a value of the type of the labels"):
+        labeled_scorer("accuracy")(model, X, names)
+    model.set_params(rejected="none")
+    assert labeled_scorer("accuracy")(model, X, names) == pytest.approx(model.score(X, names))

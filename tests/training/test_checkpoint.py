@@ -190,3 +190,11 @@ def test_kill_9_at_any_moment(tmp_path):
         np.testing.assert_array_equal(np.load(result), np.load(expected))
         for name in (state, result):
             os.remove(name)
+
+
+def test_a_folder_that_is_not_there_is_told_before_training(make, blobs, tmp_path):
+    X, y = blobs
+    model = make(checkpoint=tmp_path / "missing" / "state", max_epochs=10_000)
+    with pytest.raises(FileNotFoundError, match=r"missing is not there\. Make it first"):
+        model.fit(X, y)
+    assert not hasattr(model, "model_")
