@@ -1,6 +1,7 @@
 """The command line `sk-equivae`: train on a folder of images or a table, predict, sample, explore.
 
-Reading order: `parser`, `data`, `commands`, `demo`. Errors are one line that says what to do.
+Reading order: `parser`, `tables`, `data`, `commands`, `demo`. Errors are one line that says
+what to do.
 """
 
 import os
@@ -19,6 +20,7 @@ REMEDIES = {
     r"image_shape=\((\d+), (\d+), (\d+)\), or pass X.reshape\([^)]*\)": r"--image-shape \1x\2x\3",
     r"\bimage_shape\b": "--image-shape",
     r" Rows with the label -1 were taken as unlabelled: [^.]*\.": "",
+    r"set unlabeled=('[^']*') \(it is -1\)": r"pass --unlabeled \1",
     r"device='auto', or 'cpu'": "--device auto, or cpu",
 }
 ERRORS = (ValueError, TypeError, LookupError, OSError, ImportError, RuntimeError, MemoryError)

@@ -20,12 +20,16 @@ from .data import Data, read_data
 
 # Images with more pixels than this take long on a CPU.
 MANY_PIXELS = 96 * 96
+# Labels with which other programs write gaps. The estimator itself warns of None and NaN.
+GAPS = frozenset({"NA", "N/A", "<NA>", "null", "NULL"})
 
 
 def fit(options: Namespace) -> None:
     """Train a model and save it."""
     out = Path(options.out)
-    _check_folder(out)
+    for written in (out, options.checkpoint):
+        if written is not None:
+            _check_folder(Path(written))
     data = read_data(options.data, options)
     if data.y is None:
         raise ValueError(
@@ -62,6 +66,8 @@ def _describe(data: Data) -> None:
         f"{shape[0]:,} rows, {what}; {missing.sum():,} without a label. "
         f"Labels per class: {classes}{more}."
     )
+    for name in GAPS.intersection(names.tolist()) if len(shape) == 2 else ():
+        _tell(f"{name!r} is taken for a class. If it means no label, pass --unlabeled {name!r}.")
     for name in _keys(data.X):
         _tell(f"The column {name!r} has another value in every row: --drop leaves it out.")
     if len(shape) > 2 and shape[1] * shape[2] > MANY_PIXELS:
@@ -241,7 +247,8 @@ def info(options: Namespace) -> None:
 
 def _read_for(model: Any, options: Namespace) -> Data:
     """Read rows for a fitted model: of a table, the columns that it was trained on."""
-    data = read_data(options.data, options, model.model_.rows)
+    classes = getattr(model, "classes_", None)
+    data = read_data(options.data, options, model.model_.rows, classes)
     names = getattr(model, "feature_names_in_", None)
     if names is None or not hasattr(data.X, "columns"):
         return data

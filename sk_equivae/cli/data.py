@@ -11,6 +11,7 @@ from ..datasets import load_image_folder
 from ..estimators.labels import UNLABELED, is_unlabeled
 from ..fitted.rows import RowSpec
 from ..image_folders import read_images
+from .tables import has_texts, read_table, table_labels, text_columns
 
 TABLES = {".csv": ",", ".tsv": "\t"}
 ARRAYS = (".npz", ".npy")
@@ -25,7 +26,9 @@ class Data(NamedTuple):
     names: NDArray[Any]
 
 
-def read_data(source: str, options: Namespace, spec: RowSpec | None = None) -> Data:
+def read_data(
+    source: str, options: Namespace, spec: RowSpec | None = None, classes: Any = None
+) -> Data:
     """Read rows and labels.
 
     Parameters
@@ -36,7 +39,10 @@ def read_data(source: str, options: Namespace, spec: RowSpec | None = None) -> D
         The options of the command line: target, drop, unlabeled; in `fit` also size, channels
         and image_shape.
     spec : RowSpec, optional
-        The rows of a fitted model, to which images are brought.
+        The rows of a fitted model, to which images are brought, and which tells the columns of
+        texts.
+    classes : ndarray, optional
+        The classes of a fitted model: if they are texts, so are the labels of a table.
 
     Returns
     -------
@@ -54,7 +60,7 @@ def read_data(source: str, options: Namespace, spec: RowSpec | None = None) -> D
     if path.is_dir():
         return _from_folder(path, options, spec)
     if kind in TABLES:
-        return _from_table(path, TABLES[kind], options, spec)
+        return _from_table(path, TABLES[kind], options, spec, classes)
     if kind in ARRAYS:
         return _from_arrays(path, options)
     if spec is not None:
@@ -120,22 +126,10 @@ def _to_units(images: NDArray[np.uint8], spec: RowSpec) -> NDArray[Any]:
 # -------------------------------------------------------------------- tables
 
 
-def _from_table(path: Path, separator: str, options: Namespace, spec: RowSpec | None) -> Data:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "Reading tables needs pandas, which is not installed. Install it by `pip install "
-            "pandas`, or pass a .npz file."
-        ) from error
-    try:
-        frame = pd.read_csv(path, sep=separator)
-    except ValueError as error:  # empty, torn, or not a text
-        raise ValueError(
-            f"{path} could not be read as a table ({error}). Expected a line of column names, then "
-            "a line per row."
-        ) from error
-    frame.columns = frame.columns.astype(str)
+def _from_table(
+    path: Path, separator: str, options: Namespace, spec: RowSpec | None, classes: Any
+) -> Data:
+    frame = read_table(path, separator, {options.target, *text_columns(spec)})
     chosen = [*options.drop, *([] if options.target is None else [options.target])]
     unknown = [name for name in chosen if name not in frame]
     if unknown and not (spec is not None and unknown == [options.target]):
@@ -149,8 +143,8 @@ def _from_table(path: Path, separator: str, options: Namespace, spec: RowSpec | 
         )
     y = None
     if options.target in frame:
-        y = _whole(frame[options.target]).to_list()
-        y = _labels(np.array(y, dtype=object), options)
+        y = table_labels(frame[options.target], options.unlabeled, has_texts(classes))
+        y = _labels(y, options)
     frame = frame.drop(columns=[name for name in chosen if name in frame])
     names = np.arange(1, len(frame) + 1)
     n_columns = len(frame.columns)
@@ -168,14 +162,6 @@ def _listed(names: Any, most: int = 20) -> str:
     """Return the first names as one text, and how many there are in all."""
     shown = ", ".join(str(name) for name in names[:most])
     return shown + (f", ... ({len(names)} in all)" if len(names) > most else "")
-
-
-def _whole(column: Any) -> Any:
-    """Return numbers without a fraction as integers: pandas reads 1 as 1.0 beside a gap."""
-    known = column.dropna()
-    if column.dtype.kind == "f" and (known % 1 == 0).all():
-        return column.astype("Int64")
-    return column
 
 
 def _as_pixels(frame: Any, path: Path) -> NDArray[Any]:
@@ -222,7 +208,7 @@ def _from_arrays(path: Path, options: Namespace) -> Data:
 def _labels(y: NDArray[Any], options: Namespace) -> Any:
     """Return labels with -1 for the rows that `--unlabeled` marks, and for gaps."""
     missing = np.array([str(value) == options.unlabeled for value in y])
-    if y.dtype.kind in "US" and (y == str(UNLABELED)).any():
+    if y.dtype.kind in "USO" and (y == str(UNLABELED)).any():
         missing |= y == str(UNLABELED)
     if not missing.any() and y.dtype != object:
         return y

@@ -60,7 +60,7 @@ def _header_length(content: bytes, path: Path) -> int:
     if not 0 < length <= min(len(content) - 8, MAX_HEADER):
         raise ArchiveError(
             f"{path} is no archive of sk_equivae: its first bytes are not those of a safetensors "
-            "file. Expected a file that `save` has written."
+            "file. Expected a model that `save` has written, or a checkpoint of `fit`."
         )
     return length
 
@@ -71,8 +71,8 @@ def _check_header(header: bytes, n_bytes: int, path: Path) -> dict[str, Any]:
     metadata = entries.pop("__metadata__", None)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise ArchiveError(
-            f"{path} is a safetensors file, but not an archive of sk_equivae. Expected a file "
-            "that `save` has written."
+            f"{path} is a safetensors file, but not an archive of sk_equivae. Expected a model "
+            "that `save` has written, or a checkpoint of `fit`."
         )
     if len(entries) > MAX_TENSORS:
         raise ArchiveError(f"{path} names {len(entries)} tensors; at most {MAX_TENSORS} are read.")

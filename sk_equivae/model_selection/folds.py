@@ -1,10 +1,11 @@
 """Cross-validation for data with unlabelled rows: folds, repeated folds, groups, any splitter."""
 
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -200,6 +201,32 @@ class SemiSupervisedGroupKFold(SemiSupervisedSplitter):
     def _inner(self) -> Any:
         kind = StratifiedGroupKFold if self.stratify else GroupKFold
         return kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
+
+    def split(
+        self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Generate the positions of the rows of each training and test fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, ...)
+            The rows.
+        y : array-like of shape (n,)
+            Their labels; the value of `unlabeled` marks unlabelled rows.
+        groups : array-like of shape (n,)
+            The group of each row.
+
+        Returns
+        -------
+        folds : iterator of (ndarray of int, ndarray of int)
+            The rows to train on, labelled and unlabelled, and the rows to test on, all of them
+            labelled.
+        """
+        if groups is None:  # not every splitter of scikit-learn says so
+            raise ValueError(
+                "The 'groups' parameter should not be None. Pass the group of each row."
+            )
+        return super().split(X, y, groups)
 
     def _others(self, unlabeled: Rows, test: Rows, groups: NDArray[Any] | None) -> Rows:
         if self.transductive or groups is None:

@@ -29,6 +29,7 @@ def place(tmp_path_factory, images):
     frame["kind"] = frame["kind"].where(frame.index % 3 > 0)
     frame.to_csv(root / "iris.csv", index=False)
     (root / "empty.csv").write_text("")
+    (root / "header.csv").write_text("width,kind\n")
     (root / "one.csv").write_text("width,kind\n1,x\n2,x\n3,\n")
     quiet = ["--epochs", "2", "--latent-dim", "2", "--quiet"]
     bars, iris = str(root / "bars.equivae"), str(root / "iris.equivae")
@@ -197,6 +198,13 @@ ERRORS = {
     "size": ("fit bars --size x", "expected a size such as 32 or 28x28, got 'x'"),
     "epochs": ("fit bars --epochs 0", "expected 1 or more, got '0'"),
     "empty": ("fit empty.csv --target x", "empty.csv could not be read as a table.*column names"),
+    "no rows": ("fit header.csv --target kind", "header.csv has no rows.*a line per row"),
+    "no rows to predict": ("predict iris.equivae header.csv", "header.csv has no rows"),
+    "checkpoint in no folder": (
+        "fit bars --epochs 1 --checkpoint none/c",
+        "folder none is not there. Make it first",
+    ),
+    "checkpoint is a folder": ("fit bars --epochs 1 --checkpoint bars", "bars is a folder"),
     "one class": ("fit one.csv --target kind", "at least 2 classes; got 1 class: .'x'..$"),
     "too small": ("fit bars --size 4", "at least 8x8 pixels"),
 }

@@ -145,6 +145,12 @@ def test_wrong_labels(y, message):
         list(SemiSupervisedKFold(5).split(FEW[:4], [0, 1, 0, -1]))
 
 
+@pytest.mark.parametrize("stratify", [True, False])
+def test_groups_are_asked_for(stratify):
+    with pytest.raises(ValueError, match="The 'groups' parameter should not be None"):
+        list(SemiSupervisedGroupKFold(3, stratify=stratify).split(np.zeros((90, 1)), FEW))
+
+
 def test_groups_that_are_ignored_warn():
     with pytest.warns(UserWarning, match="groups parameter is ignored"):
         list(SemiSupervisedKFold(2).split(FEW, FEW, GROUPS))
