@@ -48,16 +48,30 @@ class Library(Protocol):
     def series(self, values: Any, column: Column) -> Any:
         """Return a series of the dtype of a column; None and NaN are missing."""
 
-    def fill(self, series: Any, missing: NDArray[np.bool_], values: Any) -> Any:
-        """Return a series with missing values replaced by those of another one."""
+    def fill(self, series: Any, missing: NDArray[np.bool_], values: Any, column: Column) -> Any:
+        """Return a series with missing values replaced by those of another one.
+
+        It keeps its dtype if that holds the new values.
+        """
 
 
 def frame_library(X: Any) -> str | None:
-    """Return "pandas" or "polars" if X is a frame of it, else None."""
+    """Return "pandas" or "polars" if X is a frame of it, else None.
+
+    Raises
+    ------
+    ValueError
+        If X is a frame that polars has yet to compute.
+    """
     for name in ("pandas", "polars"):
         module = sys.modules.get(name)
         if module is not None and isinstance(X, module.DataFrame):
             return name
+        if module is not None and name == "polars" and isinstance(X, module.LazyFrame):
+            raise ValueError(
+                "Expected a DataFrame; got a LazyFrame of polars, whose values are yet to be "
+                "computed. Call its method .collect(), and pass what that returns."
+            )
     return None
 
 
@@ -214,7 +228,11 @@ def missing_values(X: Any) -> NDArray[np.bool_]:
 
 
 def fill_frame(X: Any, matrix: NDArray[Any], columns: Columns) -> Any:
-    """Return a frame with its missing values taken from a matrix; others stay as they are."""
+    """Return a frame with its missing values taken from a matrix; others stay as they are.
+
+    A column keeps its dtype if that holds the new values. A column that had no value in `fit`
+    stays as it is.
+    """
     name = frame_library(X)
     assert name is not None
     library = _library(name)
@@ -222,8 +240,8 @@ def fill_frame(X: Any, matrix: NDArray[Any], columns: Columns) -> Any:
     filled = []
     for i, (now, column) in enumerate(zip(library.names(X), columns.columns, strict=True)):
         series = X[now]
-        if missing[:, i].any():
+        if missing[:, i].any() and not column.is_empty:
             values = library.series(column_values(matrix[:, i], column), column)
-            series = library.fill(series, missing[:, i], values)
+            series = library.fill(series, missing[:, i], values, column)
         filled.append(series)
     return library.frame(filled, like=X)
