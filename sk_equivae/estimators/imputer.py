@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..training.settings import Networks, Objective
+from .frames import frame_library
 from .parameters import CONSTRAINTS
 from .transformer import EquiVAETransformer
 
@@ -178,6 +179,7 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted imputer.
         """
+        frame_library(X)  # raises for a lazy frame
         shape = getattr(X, "shape", ())
         if len(shape) > 2:
             raise ValueError(
@@ -229,6 +231,7 @@ class EquiVAEImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X. A column that had no value in `fit` stays missing.
         """
         check_is_fitted(self)
+        frame_library(X)  # raises for a lazy frame
         if len(getattr(X, "shape", (0, 0))) == 2:  # else the model says what is wrong
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.estimator_.impute(X)

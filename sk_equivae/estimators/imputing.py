@@ -37,8 +37,8 @@ class ImputingEstimator(GenerativeEstimator):
         Returns
         -------
         X : array-like of shape (n, n_features), or list of them
-            The rows without missing values: a frame of the dtypes of X, or an array. With
-            `n_draws` a list of these. A column that had no value in `fit` stays missing.
+            The rows without missing values: a frame of the dtypes of X, or of wider ones where
+            these do not hold the new values, or an array. With `n_draws` a list of these. A column that had no value in `fit` stays missing.
 
         Examples
         --------

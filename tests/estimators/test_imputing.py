@@ -166,3 +166,12 @@ def test_the_model_of_an_imputer_can_be_saved(tmp_path):
     model = load(tmp_path / "model.equivae")
     assert type(model) is EquiVAETransformer
     pd.testing.assert_frame_equal(model.impute(X), imputer.transform(X))
+
+
+def test_a_lazy_frame_is_to_be_collected():
+    X, _ = make_table("polars")
+    imputer = EquiVAEImputer(**QUICK)
+    with pytest.raises(ValueError, match="collect"):
+        imputer.fit(X.lazy())
+    with pytest.raises(ValueError, match="collect"):
+        imputer.fit(X).transform(X.lazy())
