@@ -38,7 +38,8 @@ class ImputingEstimator(GenerativeEstimator):
         -------
         X : array-like of shape (n, n_features), or list of them
             The rows without missing values: a frame of the dtypes of X, or of wider ones where
-            these do not hold the new values, or an array. With `n_draws` a list of these. A column that had no value in `fit` stays missing.
+            these do not hold the new values, or an array. With `n_draws` a list of these. A
+            column that had no value in `fit` stays missing.
 
         Examples
         --------
