@@ -153,7 +153,8 @@ def test_config_tells_what_is_not_a_default():
     job = Job(Run("few_labels", "mnist", 100, "equivae", "paper", 0))
     assert job.config() == {
         "objective": "paper", "networks": "paper", "augment": None, "lr": 1e-3,
-        "latent_dim": 8, "m_max": 4, "max_epochs": 20, "random_state": 0,
+        "latent_dim": 8, "m_max": 4, "max_epochs": 20, "predict_with": "posterior",
+        "random_state": 0,
     }  # fmt: skip
     config = Job(Run("paper", "mnist", 100, "m1m2", "default", 0)).config()
     assert config["m2__module"] == "StackedM2"
