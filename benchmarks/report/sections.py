@@ -44,8 +44,7 @@ def best_peers(results: list[Result]) -> str:
     """EquiVAE beside the best other method, chosen in hindsight: a line a data set or group."""
     errors = Errors("few_labels", results)
     groups = {column_name(c): [c] for name in IMAGES for c in errors.columns((name,))}
-    several = {f"{title}, mean": names for title, names in GROUPS.items() if len(names) > 1}
-    groups |= {title: errors.columns(names) for title, names in several.items()}
+    groups |= {f"{t}, mean": errors.columns(n) for t, n in GROUPS.items() if len(n) > 1}
     rows = [["test error, %", "EquiVAE", "best of the others", ""]]
     others = [line for line in tables.lines_of(errors.study) if line.rule == ONE_RULE]
     for words, columns in groups.items():
@@ -54,7 +53,8 @@ def best_peers(results: list[Result]) -> str:
         if ours and peers:
             best = min(peers, key=lambda line: float(np.mean(peers[line])))
             cells = [summary(found, worst=False) for found in (ours, peers[best])]
-            rows.append([words, *cells, tables.title(errors.study, best)])
+            notes = sorted({r["note"] for r in errors.of(columns) if "note" in r})
+            rows.append([", ".join([words, *notes]), *cells, tables.title(errors.study, best)])
     return tables.markdown(rows) if len(rows) > 1 else "*Not measured yet.*"
 
 
