@@ -77,6 +77,9 @@ def test_networks_defined_on_the_spot_reach_workers(blobs):
     np.testing.assert_array_equal(fitted.predict(blobs[0]), model.fit(*blobs).predict(blobs[0]))
 
 
+# catch_warnings is not thread-safe: another thread may take back what a fit has set to be ignored
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
 def test_fits_in_threads_leave_the_global_generators(make, blobs, few):
     X, _ = blobs
     dropping = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout())
